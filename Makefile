@@ -1,0 +1,65 @@
+# Each word prepares what it needs. PYTHON chooses the interpreter, ARGS adds arguments for pytest:
+#   make test PYTHON=python3.12 ARGS="-k voronoi"
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format wheel clean
+
+PYTHON ?= python3
+# Another interpreter has another environment, so that going to and fro rebuilds nothing.
+VENV := .venv$(if $(filter-out python3,$(PYTHON)),-$(notdir $(PYTHON)))
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
+CPP := $(shell find cpp -name '*.[ch]pp' -o -name '*.h')
+BUILD := pyproject.toml CMakeLists.txt $(CPP)
+
+help:  ## say what there is
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+demo: $(VENV)/.installed  ## show isokern at work
+	@$(BIN)/python -m isokern.demo
+
+test: $(VENV)/.installed-test  ## run the tests and the examples in docstrings
+	@$(BIN)/pytest $(ARGS)
+
+lint: $(VENV)/.installed-lint  ## check style, types and layers
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	@$(BIN)/clang-format --dry-run -Werror $(CPP)
+
+format: $(VENV)/.installed-lint  ## put the sources in form
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+	@$(BIN)/clang-format -i $(CPP)
+
+wheel: $(VENV)/.tools  ## build a wheel into dist/
+	$(PIP) wheel --no-deps --wheel-dir dist .
+
+clean:  ## remove everything that these words make
+	rm -rf build dist .venv .venv-* .*_cache .hypothesis
+
+# The build tools stay in the environment: compiling again after a change then takes only what changed.
+$(VENV)/.tools: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "isokern needs Python 3.11 or newer")'
+	@echo "Preparing $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])' \
+	    | xargs $(PIP) install cmake ninja
+	@touch $@
+
+INSTALL = $(PIP) install --no-build-isolation --config-settings=build-dir=$(VENV)/build --editable
+
+$(VENV)/.installed: $(VENV)/.tools $(BUILD)
+	@echo "Building isokern"
+	@$(INSTALL) .
+	@touch $@
+
+$(VENV)/.installed-%: $(VENV)/.tools $(BUILD)
+	@echo "Building isokern for $*"
+	@$(INSTALL) '.[$*]'
+	@touch $@ $(VENV)/.installed

@@ -1,0 +1,207 @@
+// The learners' loops as Python functions.
+#include "arrays.hpp"
+
+#include <optional>
+#include <string>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include "../dual.hpp"
+#include "../primal.hpp"
+
+namespace isokern::bindings {
+namespace {
+
+using TargetArgument = std::variant<Vector<std::int32_t>, Vector<double>>;
+using OptionalVector = std::optional<Vector<double>>;
+using OptionalTable = std::optional<Output<double>>;
+
+// How to learn: a loss and its steps.
+struct Rule {
+    AnyLoss loss;
+    Step step;
+};
+
+// The arrays of weights as Python holds them.
+struct WeightArrays {
+    Output<double> values;
+    OptionalTable sums, squares;
+
+    Weights view(std::int64_t n_rows) const {
+        const auto n_columns = static_cast<std::int64_t>(values.shape(1));
+        const auto fits = [&](const Output<double> &table) {
+            return static_cast<std::int64_t>(table.shape(0)) >= n_rows &&
+                   static_cast<std::int64_t>(table.shape(1)) == n_columns;
+        };
+        if (!fits(values) || (sums && !fits(*sums)) || (squares && !fits(*squares)))
+            throw std::invalid_argument("weights must have a row for each cell or support vector.");
+        return {values.data(), sums ? sums->data() : nullptr, squares ? squares->data() : nullptr, n_columns};
+    }
+};
+
+template <class Cell> CellRows<Cell> view(const Table<Cell> &cells, const Vector<std::int64_t> &starts) {
+    if (starts.size() != cells.shape(1) + 1)
+        throw std::invalid_argument("cells must have a column for each partitioning.");
+    return {cells.data(), static_cast<std::int64_t>(cells.shape(0)), static_cast<std::int64_t>(cells.shape(1)),
+            starts.data()};
+}
+
+AnyTarget view(const TargetArgument &targets, std::int64_t n_rows) {
+    return std::visit(
+        [&]<class T>(const Vector<T> &array) -> AnyTarget {
+            if (static_cast<std::int64_t>(array.size()) != n_rows)
+                throw std::invalid_argument("there must be a target for each row.");
+            if constexpr (std::is_same_v<T, double>)
+                return ValueTarget{array.data()};
+            else
+                return ClassTarget{array.data()};
+        },
+        targets);
+}
+
+const double *view(const OptionalVector &row_weights, std::int64_t n_rows) {
+    if (row_weights && static_cast<std::int64_t>(row_weights->size()) != n_rows)
+        throw std::invalid_argument("there must be a weight for each row.");
+    return row_weights ? row_weights->data() : nullptr;
+}
+
+double *view(const OptionalTable &scores, std::int64_t n_rows, std::int64_t n_columns) {
+    if (scores && (static_cast<std::int64_t>(scores->shape(0)) != n_rows ||
+                   static_cast<std::int64_t>(scores->shape(1)) != n_columns))
+        throw std::invalid_argument("scores must have a row for each row and a column for each of the weights'.");
+    return scores ? scores->data() : nullptr;
+}
+
+void learn_primal(const CellsArgument &cells, const Vector<std::int64_t> &starts, const TargetArgument &targets,
+                  const OptionalVector &row_weights, const Rule &rule, bool naive, const Output<double> &values,
+                  const OptionalTable &sums, const OptionalTable &squares, Clock &clock, const OptionalTable &scores) {
+    std::visit(
+        [&](const auto &array) {
+            const auto rows = view(array, starts);
+            const Weights weights = WeightArrays{values, sums, squares}.view(rows.n_cells());
+            if (rule.step.schedule == Schedule::adagrad && !weights.squares)
+                throw std::invalid_argument("AdaGrad's steps need squares.");
+            const AnyTarget any = view(targets, rows.n_rows);
+            const double *factors = view(row_weights, rows.n_rows);
+            double *out = view(scores, rows.n_rows, weights.n_columns);
+            const nb::gil_scoped_release release;
+            isokern::learn_primal(rows, any, factors, rule.loss, rule.step, naive, weights, clock, out);
+        },
+        cells);
+}
+
+void score_primal(const CellsArgument &cells, const Vector<std::int64_t> &starts, const Output<double> &values,
+                  const OptionalTable &sums, const Clock &clock, bool naive, const Output<double> &scores,
+                  int threads) {
+    std::visit(
+        [&](const auto &array) {
+            const auto rows = view(array, starts);
+            const Weights weights = WeightArrays{values, sums, std::nullopt}.view(rows.n_cells());
+            double *out = view(scores, rows.n_rows, weights.n_columns);
+            const nb::gil_scoped_release release;
+            isokern::score_primal(rows, weights, clock, naive, out, threads);
+        },
+        cells);
+}
+
+template <class Cell> SupportVectors<Cell> view(const Output<Cell> &cells, const Weights &weights, std::int64_t n) {
+    return {cells.data(), weights, n};
+}
+
+// Returns the new number of support vectors.
+template <class Cell>
+std::int64_t learn_dual(const Table<Cell> &cells, const Vector<std::int64_t> &starts, const TargetArgument &targets,
+                        const OptionalVector &row_weights, const Rule &rule, const Output<Cell> &support,
+                        std::int64_t n_support, const Output<double> &values, const OptionalTable &sums, Clock &clock,
+                        const OptionalTable &scores) {
+    const auto rows = view(cells, starts);
+    if (n_support < 0 || static_cast<std::int64_t>(support.shape(0)) < n_support + rows.n_rows ||
+        support.shape(1) != cells.shape(1))
+        throw std::invalid_argument("there must be room for all rows among the support vectors.");
+    const Weights weights = WeightArrays{values, sums, std::nullopt}.view(n_support + rows.n_rows);
+    SupportVectors<Cell> vectors{support.data(), weights, n_support};
+    const AnyTarget any = view(targets, rows.n_rows);
+    const double *factors = view(row_weights, rows.n_rows);
+    double *out = view(scores, rows.n_rows, weights.n_columns);
+    const nb::gil_scoped_release release;
+    isokern::learn_dual(rows, any, factors, rule.loss, rule.step, vectors, clock, out);
+    return vectors.n;
+}
+
+template <class Cell>
+void score_dual(const Table<Cell> &cells, const Vector<std::int64_t> &starts, const Output<Cell> &support,
+                std::int64_t n_support, const Output<double> &values, const OptionalTable &sums, const Clock &clock,
+                const Output<double> &scores, int threads) {
+    const auto rows = view(cells, starts);
+    if (n_support < 0 || static_cast<std::int64_t>(support.shape(0)) < n_support || support.shape(1) != cells.shape(1))
+        throw std::invalid_argument("the support vectors must be cells of the same kernel.");
+    const Weights weights = WeightArrays{values, sums, std::nullopt}.view(n_support);
+    const SupportVectors<Cell> vectors{support.data(), weights, n_support};
+    double *out = view(scores, rows.n_rows, weights.n_columns);
+    const nb::gil_scoped_release release;
+    isokern::score_dual(rows, vectors, clock, out, threads);
+}
+
+// Whether every cell number is below its partitioning's number of cells.
+bool are_cells(const CellsArgument &cells, const Vector<std::int64_t> &starts) {
+    return std::visit(
+        [&](const auto &array) {
+            const auto rows = view(array, starts);
+            const nb::gil_scoped_release release;
+            bool is_sound = true;
+            for (std::int64_t r = 0; r < rows.n_rows; ++r)
+                for (std::int64_t i = 0; i < rows.t; ++i)
+                    is_sound &= rows.row(r)[i] < rows.starts[i + 1] - rows.starts[i];
+            return is_sound;
+        },
+        cells);
+}
+
+template <class Cell> void register_dual(nb::module_ &m) {
+    using namespace nb::literals;
+    m.def("learn_dual", &learn_dual<Cell>, "cells"_a.noconvert(), "starts"_a.noconvert(), "targets"_a.noconvert(),
+          "row_weights"_a.noconvert().none(), "rule"_a, "support"_a.noconvert(), "n_support"_a, "values"_a.noconvert(),
+          "sums"_a.noconvert().none(), "clock"_a, "scores"_a.noconvert().none());
+    m.def("score_dual", &score_dual<Cell>, "cells"_a.noconvert(), "starts"_a.noconvert(), "support"_a.noconvert(),
+          "n_support"_a, "values"_a.noconvert(), "sums"_a.noconvert().none(), "clock"_a, "scores"_a.noconvert(),
+          "threads"_a);
+}
+
+} // namespace
+
+void register_learning(nb::module_ &m) {
+    using namespace nb::literals;
+
+    nb::class_<Rule>(m, "Rule").def(
+        "__init__",
+        [](Rule *self, const std::string &loss, double epsilon, const std::string &schedule, double rate,
+           double shrinkage) {
+            new (self) Rule{loss_by_name(loss, epsilon), {schedule_by_name(schedule), rate, shrinkage}};
+        },
+        "loss"_a, "epsilon"_a, "schedule"_a, "rate"_a, "shrinkage"_a);
+
+    nb::class_<Clock>(m, "Clock")
+        .def(
+            "__init__",
+            [](Clock *self, std::int64_t rounds, std::int64_t n_support, double scale, double scale_sum) {
+                new (self) Clock{rounds, n_support, scale, scale_sum};
+            },
+            "rounds"_a = 0, "n_support"_a = 0, "scale"_a = 1.0, "scale_sum"_a = 0.0)
+        .def_ro("rounds", &Clock::rounds)
+        .def_ro("n_support", &Clock::n_support)
+        .def_ro("scale", &Clock::scale)
+        .def_ro("scale_sum", &Clock::scale_sum);
+
+    m.def("learn_primal", &learn_primal, "cells"_a.noconvert(), "starts"_a.noconvert(), "targets"_a.noconvert(),
+          "row_weights"_a.noconvert().none(), "rule"_a, "naive"_a, "values"_a.noconvert(), "sums"_a.noconvert().none(),
+          "squares"_a.noconvert().none(), "clock"_a, "scores"_a.noconvert().none());
+    m.def("score_primal", &score_primal, "cells"_a.noconvert(), "starts"_a.noconvert(), "values"_a.noconvert(),
+          "sums"_a.noconvert().none(), "clock"_a, "naive"_a, "scores"_a.noconvert(), "threads"_a);
+    m.def("are_cells", &are_cells, "cells"_a.noconvert(), "starts"_a.noconvert());
+    register_dual<std::uint8_t>(m);
+    register_dual<std::uint16_t>(m);
+    register_dual<std::uint32_t>(m);
+}
+
+} // namespace isokern::bindings

@@ -1,0 +1,28 @@
+// How many cells two rows share.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace isokern {
+
+// #{i < t : a[i] = b[i]}
+template <class Cell> std::int64_t count_equal(const Cell *a, const Cell *b, std::int64_t t) {
+    std::int64_t total = 0;
+    for (std::int64_t begin = 0; begin < t; begin += 192) { // short runs, whose count fits into one byte
+        Cell equal = 0;
+        const std::int64_t end = std::min(begin + 192, t);
+        for (std::int64_t i = begin; i < end; ++i)
+            equal = static_cast<Cell>(equal + (a[i] == b[i]));
+        total += equal;
+    }
+    return total;
+}
+
+//  shares[a, b] = (1/t) #{i : first[a, i] = second[b, i]}
+//  in: first (n_first x t), second (n_second x t)      out: shares, n_first x n_second
+template <class Cell, class Real>
+void match_cells(const Cell *first, std::int64_t n_first, const Cell *second, std::int64_t n_second, std::int64_t t,
+                 Real *shares, int threads);
+
+} // namespace isokern

@@ -1,0 +1,93 @@
+// The loop of online gradient descent, written once for every way to keep the weights.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "online.hpp"
+
+namespace isokern {
+
+// What is kept for each cell (primal) or support vector (dual), n x n_columns each: column k belongs to the k-th score.
+struct Weights {
+    double *values;  // v, with w = scale v
+    double *sums;    // a of Clock, or null if there is no averaging
+    double *squares; // summed squared gradients for AdaGrad's steps, or null
+    std::int64_t n_columns;
+};
+
+// Makes scale 1 again, before it vanishes, keeping w = scale v and scale_sum v - a as they are.
+constexpr double kSmallScale = 1e-6;
+
+inline void restore_scale(Weights weights, std::int64_t n, Clock &clock) {
+    for (std::int64_t k = 0; k < n * weights.n_columns; ++k)
+        weights.values[k] *= clock.scale;
+    clock.scale_sum /= clock.scale;
+    clock.scale = 1.0;
+}
+
+// Scores of the last weights, w = scale v, or of their mean over the rounds, (scale_sum v - a) / rounds. Gather adds
+// up, for a row and a table like v or a, what the row's t cells select of it.
+template <class Gather> class Scorer {
+  public:
+    Scorer(Weights weights, std::int64_t t, Gather gather)
+        : weights_(weights), t_(static_cast<double>(t)), gather_(std::move(gather)),
+          missed_(static_cast<std::size_t>(weights.n_columns)) {}
+
+    template <class Row> void last(const Row &row, const Clock &clock, double *scores) {
+        gather_(row, weights_.values, scores);
+        for (std::int64_t k = 0; k < weights_.n_columns; ++k)
+            scores[k] *= clock.scale / t_;
+    }
+
+    // What the model answers: averaged where sums are kept.
+    template <class Row> void predict(const Row &row, const Clock &clock, double *scores) {
+        if (!weights_.sums)
+            return last(row, clock, scores);
+        gather_(row, weights_.values, scores);
+        gather_(row, weights_.sums, missed_.data());
+        const double rounds = std::max(1.0, static_cast<double>(clock.rounds));
+        for (std::int64_t k = 0; k < weights_.n_columns; ++k)
+            scores[k] = (clock.scale_sum * scores[k] - missed_[k]) / (rounds * t_);
+    }
+
+  private:
+    Weights weights_;
+    double t_;
+    Gather gather_;
+    std::vector<double> missed_;
+};
+
+// One pass over rows in order. A Model has read(r), predict(scores), last(scores), step(k, g, rate) and end_row().
+template <class Model, class Target, class Loss>
+void learn_rows(Model &model, std::int64_t n_rows, std::int64_t n_columns, const Target &target,
+                const double *row_weights, const Loss &loss, const Step &step, Clock &clock, double *scores) {
+    std::vector<double> current(static_cast<std::size_t>(n_columns));
+    for (std::int64_t r = 0; r < n_rows; ++r) {
+        model.read(r);
+        if (scores)
+            model.predict(scores + r * n_columns);
+        model.last(current.data());
+        const double rate = step.rate_in(clock.rounds + 1);
+        if (step.shrinkage > 0.0)
+            clock.scale *= 1.0 - rate * step.shrinkage;
+        bool is_support = false;
+        for (std::int64_t k = 0; k < n_columns; ++k) {
+            double g = loss.derivative(current[k], target(r, k));
+            if (row_weights)
+                g *= row_weights[r];
+            if (g == 0.0)
+                continue;
+            is_support = true;
+            model.step(k, g, rate);
+        }
+        clock.n_support += is_support;
+        clock.scale_sum += clock.scale;
+        ++clock.rounds;
+        model.end_row();
+    }
+}
+
+} // namespace isokern

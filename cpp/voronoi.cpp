@@ -1,0 +1,88 @@
+#include "voronoi.hpp"
+
+#include <algorithm>
+#include <span>
+#include <stdexcept>
+#include <utility>
+
+#include "threads.hpp"
+#include "voronoi_dense.hpp"
+#include "voronoi_sparse.hpp"
+
+namespace isokern {
+namespace {
+
+// Up to this many columns sparse points are written out in full: products beat an inverted index there.
+constexpr std::int64_t kFewColumns = 2048;
+
+template <class Rows> Pool pool_of(const Rows &points, std::span<const std::int32_t> samples, std::int64_t t) {
+    return {find_equal_points(points), samples.data(), t, static_cast<std::int64_t>(samples.size()) / t};
+}
+
+template <class Value> std::vector<Value> write_out(const CsrRows<Value> &rows) {
+    std::vector<Value> values(static_cast<std::size_t>(rows.n_rows * rows.n_columns), Value(0));
+    for (std::int64_t r = 0; r < rows.n_rows; ++r)
+        for (std::int64_t k = rows.starts[r]; k < rows.starts[r + 1]; ++k)
+            values[r * rows.n_columns + rows.columns[k]] = rows.values[k];
+    return values;
+}
+
+} // namespace
+
+struct VoronoiMap::Layout {
+    template <class Value>
+    Layout(const DenseRows<Value> &points, std::span<const std::int32_t> samples, std::int64_t t)
+        : any(DenseLayout<Value>(points, pool_of(points, samples, t))) {}
+
+    template <class Value>
+    Layout(const CsrRows<Value> &points, std::span<const std::int32_t> samples, std::int64_t t)
+        : any(SparseLayout<Value>(points, pool_of(points, samples, t))) {}
+
+    std::variant<DenseLayout<float>, DenseLayout<double>, SparseLayout<float>, SparseLayout<double>> any;
+};
+
+VoronoiMap::VoronoiMap(const AnyRows &points, std::span<const std::int32_t> samples, std::int64_t n_partitionings)
+    : n_partitionings_(n_partitionings) {
+    std::visit([&](const auto &rows) { lay_out(rows, samples); }, points);
+}
+
+template <class Value> void VoronoiMap::lay_out(const CsrRows<Value> &points, std::span<const std::int32_t> samples) {
+    if (points.n_columns > kFewColumns)
+        return lay_out<CsrRows<Value>>(points, samples);
+    written_out_ = write_out(points);
+    const auto *values = std::get<std::vector<Value>>(written_out_).data();
+    lay_out(DenseRows<Value>{values, points.n_rows, points.n_columns}, samples);
+}
+
+template <class Rows> void VoronoiMap::lay_out(const Rows &points, std::span<const std::int32_t> samples) {
+    const auto is_known = [&](std::int32_t p) { return p >= 0 && p < points.n_rows; };
+    if (samples.empty() || !std::all_of(samples.begin(), samples.end(), is_known))
+        throw std::invalid_argument("samples must be numbers of points.");
+    n_columns_ = points.n_columns;
+    layout_ = std::make_unique<const Layout>(points, samples, n_partitionings_);
+}
+
+VoronoiMap::~VoronoiMap() = default;
+
+template <class Rows, class Cell> void VoronoiMap::apply(const Rows &rows, Cell *cells, int threads) const {
+    if (rows.n_columns != n_columns_)
+        throw std::invalid_argument("the rows have another number of columns than the points.");
+    std::visit(
+        [&](const auto &layout) {
+            using Worker = typename std::decay_t<decltype(layout)>::template Worker<Rows, Cell>;
+            parallel_tiles(rows.n_rows, layout.tile(), threads,
+                           [&] { return Worker(layout, rows, n_partitionings_, cells); });
+        },
+        layout_->any);
+}
+
+#define ISOKERN_INSTANTIATE(Rows)                                                                                      \
+    template void VoronoiMap::apply(const Rows &, std::uint8_t *, int) const;                                          \
+    template void VoronoiMap::apply(const Rows &, std::uint16_t *, int) const;                                         \
+    template void VoronoiMap::apply(const Rows &, std::uint32_t *, int) const;
+ISOKERN_INSTANTIATE(DenseRows<float>)
+ISOKERN_INSTANTIATE(DenseRows<double>)
+ISOKERN_INSTANTIATE(CsrRows<float>)
+ISOKERN_INSTANTIATE(CsrRows<double>)
+
+} // namespace isokern

@@ -1,0 +1,220 @@
+// The pool of all samples' points, and a row's search in it.
+//
+// The t samples overlap in one pool of points. A row meets each point of the pool once, as a lower and an upper bound
+// on their distance, and a point is entered for the partitionings whose sample it is in only if its lower bound is
+// below the largest of their current upper bounds. The pool is ordered by place in the sample, so that after the first
+// t points every partitioning has a nearest one, and soon nearly every point is passed over. Of the candidates that
+// remain for a partitioning, one is the nearest; where several remain, the distance itself decides.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "random.hpp"
+#include "rows.hpp"
+
+namespace isokern {
+
+constexpr std::int64_t kChunk = 512; // points between two looks at the threshold, a multiple of kPanel
+
+// Beyond these magnitudes squares overflow or vanish; what counts then is the distance as it is defined.
+constexpr double kTooLarge = 1e140, kTooSmall = 1e-140;
+
+struct Entry {
+    std::int32_t column;
+    double value;
+    bool operator==(const Entry &) const = default;
+};
+
+template <class Rows> void load_entries(const Rows &rows, std::int64_t r, std::vector<Entry> &entries) {
+    entries.clear();
+    for_each_nonzero(rows, r, [&](std::int32_t column, double value) { entries.push_back({column, value}); });
+}
+
+template <class Rows> void load_dense(const Rows &rows, std::int64_t r, std::span<double> values) {
+    std::fill(values.begin(), values.end(), 0.0);
+    for_each_nonzero(rows, r, [&](std::int32_t column, double value) { values[column] = value; });
+}
+
+// Points of equal values get one number, that of the first of them.
+template <class Rows> std::vector<std::int32_t> find_equal_points(const Rows &points) {
+    std::unordered_multimap<std::uint64_t, std::int32_t> by_hash;
+    by_hash.reserve(static_cast<std::size_t>(points.n_rows));
+    std::vector<std::int32_t> first(static_cast<std::size_t>(points.n_rows));
+    std::vector<Entry> one, other;
+    for (std::int32_t p = 0; p < points.n_rows; ++p) {
+        load_entries(points, p, one);
+        std::uint64_t hash = 0;
+        for (const Entry &entry : one)
+            hash = mix(hash + kStep * static_cast<std::uint64_t>(entry.column)) ^
+                   mix(std::bit_cast<std::uint64_t>(entry.value));
+        first[p] = p;
+        const auto [begin, end] = by_hash.equal_range(hash);
+        for (auto found = begin; found != end && first[p] == p; ++found) {
+            load_entries(points, found->second, other);
+            if (one == other)
+                first[p] = found->second;
+        }
+        if (first[p] == p)
+            by_hash.emplace(hash, p);
+    }
+    return first;
+}
+
+struct Member {
+    std::int32_t partitioning;
+    std::int32_t place; // in that partitioning's sample
+};
+
+// The distinct points of all samples, ordered by their first place in any.
+struct Pool {
+    std::vector<std::int32_t> points; // numbers of rows
+    std::vector<Member> members;
+    std::vector<std::int64_t> member_starts, member_ends; // a point's members
+
+    Pool(const std::vector<std::int32_t> &first_equal, const std::int32_t *samples, std::int64_t n_partitionings,
+         std::int64_t sample_size)
+        : members(static_cast<std::size_t>(n_partitionings * sample_size)), member_starts{0} {
+        std::vector<std::int32_t> number(first_equal.size(), -1);
+        const auto for_each = [&](auto visit) {
+            for (std::int32_t place = 0; place < sample_size; ++place)
+                for (std::int32_t i = 0; i < n_partitionings; ++i)
+                    visit(first_equal[samples[i * sample_size + place]], Member{i, place});
+        };
+        for_each([&](std::int32_t row, Member) {
+            if (number[row] < 0) {
+                number[row] = static_cast<std::int32_t>(points.size());
+                points.push_back(row);
+                member_starts.push_back(0);
+            }
+            ++member_starts[number[row] + 1];
+        });
+        for (std::size_t p = 0; p < points.size(); ++p)
+            member_starts[p + 1] += member_starts[p];
+        member_ends = member_starts;
+        for_each([&](std::int32_t row, Member member) { enter(number[row], member); });
+    }
+
+    std::int64_t size() const { return static_cast<std::int64_t>(points.size()); }
+
+  private:
+    // Of equal points in one sample only the first counts.
+    void enter(std::int32_t point, Member member) {
+        for (std::int64_t k = member_starts[point]; k < member_ends[point]; ++k)
+            if (members[k].partitioning == member.partitioning)
+                return;
+        members[member_ends[point]++] = member;
+    }
+};
+
+// The distances asked for while one row is settled: a point is often a candidate in several partitionings.
+class Distances {
+  public:
+    explicit Distances(const Pool &pool) : pool_(pool), known_(pool.points.size()), asked_(pool.points.size(), 0) {}
+
+    void begin_row() { ++row_; }
+
+    template <class Distance> double get(std::int32_t point, Distance distance) {
+        if (asked_[point] != row_) {
+            asked_[point] = row_;
+            known_[point] = distance(pool_.points[point]);
+        }
+        return known_[point];
+    }
+
+  private:
+    const Pool &pool_;
+    std::vector<double> known_;
+    std::vector<std::int64_t> asked_; // point -> the row that last asked
+    std::int64_t row_ = 0;
+};
+
+// One row's search: which point is nearest in each partitioning, from bounds on the distances.
+template <class Real> class Search {
+  public:
+    Search(const Pool &pool, std::int64_t n_partitionings)
+        : pool_(&pool), limits_(static_cast<std::size_t>(n_partitionings)) {}
+
+    void begin() {
+        std::fill(limits_.begin(), limits_.end(), kInfinity);
+        threshold_ = kInfinity;
+        candidates_.clear();
+    }
+
+    // A point with a larger lower bound is nearest nowhere.
+    Real threshold() const { return threshold_; }
+    void lower_threshold() { threshold_ = *std::max_element(limits_.begin(), limits_.end()); }
+
+    void enter(std::int32_t point, Real lower, Real upper) {
+        for (std::int64_t k = pool_->member_starts[point]; k < pool_->member_ends[point]; ++k) {
+            const Member member = pool_->members[k];
+            Real &limit = limits_[member.partitioning];
+            if (lower <= limit) {
+                candidates_.push_back({member, point, lower});
+                limit = std::min(limit, upper);
+            }
+        }
+    }
+
+    // No bounds at hand: every point is a candidate.
+    void enter_all() {
+        for (std::int32_t p = 0; p < pool_->size(); ++p)
+            enter(p, -kInfinity, kInfinity);
+    }
+
+    // cells[i] = the nearest point's place. distance(row number of a point) is asked only where bounds do not decide.
+    template <class Distance, class Cell> void settle(Distances &distances, Distance distance, Cell *cells) const {
+        distances.begin_row();
+        std::vector<Best> best(limits_.size());
+        for (const Candidate &candidate : candidates_)
+            if (is_open(candidate)) {
+                Best &current = best[candidate.member.partitioning];
+                current.place = candidate.member.place;
+                ++current.n_candidates;
+            }
+        for (const Candidate &candidate : candidates_) {
+            Best &current = best[candidate.member.partitioning];
+            if (current.n_candidates > 1 && is_open(candidate))
+                current.improve(distances.get(candidate.point, distance), candidate.member.place);
+        }
+        for (std::size_t i = 0; i < best.size(); ++i)
+            cells[i] = static_cast<Cell>(best[i].place);
+    }
+
+  private:
+    static constexpr Real kInfinity = std::numeric_limits<Real>::infinity();
+
+    struct Candidate {
+        Member member;
+        std::int32_t point;
+        Real lower;
+    };
+
+    struct Best {
+        double distance = HUGE_VAL;
+        std::int32_t place = 0;
+        std::int32_t n_candidates = 0;
+
+        void improve(double other, std::int32_t its_place) {
+            if (other < distance || (other == distance && its_place < place)) {
+                distance = other;
+                place = its_place;
+            }
+        }
+    };
+
+    bool is_open(const Candidate &candidate) const { return candidate.lower <= limits_[candidate.member.partitioning]; }
+
+    const Pool *pool_;
+    Real threshold_ = kInfinity;
+    std::vector<Real> limits_; // by partitioning: the smallest upper bound so far
+    std::vector<Candidate> candidates_;
+};
+
+} // namespace isokern

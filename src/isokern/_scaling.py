@@ -1,0 +1,46 @@
+"""Scaling of columns, learned with a map and frozen with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+
+from isokern._rows import CoreRows, CsrRows, as_scipy
+
+# name -> (scikit-learn's scaler, what it subtracts, what it divides by)
+SCALERS: dict[str, tuple[Any, Any, Any]] = {
+    "minmax": (MinMaxScaler, lambda scaler: scaler.data_min_, lambda scaler: 1.0 / scaler.scale_),
+    "standard": (StandardScaler, lambda scaler: scaler.mean_, lambda scaler: scaler.scale_),
+    "maxabs": (MaxAbsScaler, lambda scaler: np.zeros_like(scaler.scale_), lambda scaler: scaler.scale_),
+}
+
+
+class Scaling:
+    """The map x -> (x - offset) / divisor, column by column, in float64."""
+
+    def __init__(self, offset: NDArray[np.float64], divisor: NDArray[np.float64]) -> None:
+        self.offset = offset
+        self.divisor = divisor
+
+    @classmethod
+    def learn(cls, scale: str, blocks: Iterable[CoreRows]) -> Scaling:
+        """Learn a scaling by its name from blocks of rows."""
+        make, offset, divisor = SCALERS[scale]
+        scaler = make()
+        for rows in blocks:
+            if isinstance(rows, CsrRows) and scale != "maxabs":
+                raise ValueError(f'scale must be None or "maxabs" for sparse X, whose zeros stay zeros; got {scale!r}.')
+            scaler.partial_fit(as_scipy(rows))
+        return cls(offset(scaler).astype(np.float64), divisor(scaler).astype(np.float64))
+
+    def apply(self, rows: CoreRows) -> CoreRows:
+        """Return scaled rows."""
+        if not isinstance(rows, CsrRows):
+            return (rows.astype(np.float64) - self.offset) / self.divisor
+        if self.offset.any():
+            raise ValueError("X must be dense: the scaling was learned on dense rows and moves zeros; got sparse X.")
+        return rows._replace(values=rows.values.astype(np.float64) / self.divisor[rows.columns])

@@ -1,0 +1,331 @@
+"""The Isolation Kernel and its exact feature map."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from numbers import Integral
+from typing import Any, Self
+
+import joblib
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn import get_config
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+
+from isokern import _core
+from isokern._rows import CoreRows, as_scipy, check_rows, core_rows, n_rows, row_blocks
+from isokern._scaling import SCALERS, Scaling
+from isokern.partitionings import PARTITIONINGS, IsolationTrees, OwnPartitionings, Partitioning, VoronoiCells
+
+_LARGEST_AUTO = 16384
+_INT32_MAX = np.iinfo(np.int32).max
+
+
+class IsolationKernel(TransformerMixin, BaseEstimator):
+    """Isolation Kernel: how often two rows fall into the same cell of a random partitioning of space.
+
+    Each of ``n_partitionings`` partitionings is built from ``n_cells`` rows sampled from the data and has one cell
+    around each of them. Cells are small where data are dense and large where they are sparse, so the kernel adapts to
+    the data. Its feature map is exact, finite and sparse: a row becomes one cell number for each partitioning.
+
+    Parameters
+    ----------
+    partitioning : {"tree", "voronoi"} or object, default="tree"
+        How space is cut into cells: isolation trees, Voronoi cells (the nearest sampled point in Euclidean distance),
+        or an object of your own with ``fit(X, rng)``, ``apply(X)`` and ``n_cells_``, see the example below.
+    n_partitionings : int, default=100
+        Number of partitionings, the paper's t. Cost grows with it in proportion; noise falls with its square root.
+    n_cells : int or "auto", default="auto"
+        Number of rows sampled for one partitioning and so of its cells, the paper's psi: the kernel's sharpness. "auto"
+        follows the number of rows: a 32nd of it, rounded to a power of two, at most 16,384. More than there are rows
+        means all rows, with a warning.
+    max_depth : None, "log2" or int, default=None
+        Limit on the depth of trees. None isolates every sampled point; "log2" stops at log2(n_cells), rounded up.
+    scale : {None, "minmax", "standard", "maxabs"}, default=None
+        Scaling of the columns, learned in ``fit`` and applied ever after. Voronoi cells need columns of like scale;
+        trees do not care. Sparse input takes None or "maxabs".
+    sparse_output : bool, default=True
+        Whether ``transform`` returns CSR or a dense array.
+    device : None or "cpu", default=None
+        Where rows are mapped. Other devices are not available in this version.
+    n_jobs : int, default=None
+        Number of threads; None means as many as OpenMP allows, -1 all cores. Results never depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all randomness: the same seed gives the same cells, on every machine.
+
+    Attributes
+    ----------
+    n_cells_ : int
+        Number of cells of a partitioning (for partitionings of your own: of the largest).
+    n_features_in_ : int
+        Number of columns seen in ``fit``.
+    feature_names_in_ : ndarray of str
+        Names of the columns seen in ``fit``, if it was given a data frame.
+
+    References
+    ----------
+    Ting, Wells and Washio, "Isolation Kernel: The X Factor in Efficient and Effective Large Scale Online Kernel
+    Learning".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from isokern import IsolationKernel
+    >>> X, y = load_iris(return_X_y=True)
+    >>> kernel = IsolationKernel(n_cells=16, random_state=0).fit(X)
+    >>> kernel.apply(X).shape
+    (150, 100)
+    >>> kernel.transform(X).shape
+    (150, 1600)
+    >>> float(kernel.similarity(X[:1], X[:1])[0, 0])
+    1.0
+
+    A partitioning of your own, here by the signs of random projections:
+
+    >>> import numpy as np
+    >>> class Hyperplanes:
+    ...     n_cells_ = 8
+    ...     def fit(self, X, rng):
+    ...         self.normals = rng.standard_normal((X.shape[1], 3))
+    ...         self.offsets = X[rng.integers(X.shape[0])] @ self.normals
+    ...         return self
+    ...     def apply(self, X):
+    ...         return (X @ self.normals > self.offsets) @ np.array([1, 2, 4])
+    >>> IsolationKernel(Hyperplanes(), random_state=0).fit_transform(X).shape
+    (150, 800)
+    """
+
+    def __init__(
+        self,
+        partitioning: str | Partitioning = "tree",
+        n_partitionings: int = 100,
+        n_cells: int | str = "auto",
+        *,
+        max_depth: int | str | None = None,
+        scale: str | None = None,
+        sparse_output: bool = True,
+        device: str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.partitioning = partitioning
+        self.n_partitionings = n_partitionings
+        self.n_cells = n_cells
+        self.max_depth = max_depth
+        self.scale = scale
+        self.sparse_output = sparse_output
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Draw the partitionings from the rows of X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, d)
+            Rows to sample from.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        table = check_rows(self, X, reset=True)
+        blocks = (rows for _, rows in row_blocks(table, getattr(self, "feature_names_in_", None)))
+        scaling = None
+        if self.scale is not None:
+            scaling = Scaling.learn(self.scale, blocks)
+        else:
+            for _ in blocks:  # only to have them checked
+                pass
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int64).max, dtype=np.int64))
+        self._partitionings = self._draw_partitionings(table, scaling, seed)
+        self._scaling = scaling
+        sizes = self._partitioning_sizes()
+        self.n_cells_ = int(sizes.max())
+        self._cell_starts = np.concatenate([[0], np.cumsum(sizes)])
+        return self
+
+    def apply(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the cells that each row falls into.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, d)
+
+        Returns
+        -------
+        cells : ndarray of shape (n, n_partitionings)
+            Cell numbers from 0, of the smallest unsigned type that fits.
+        """
+        check_is_fitted(self)
+        return self._apply(check_rows(self, X, reset=False))
+
+    def transform(self, X: ArrayLike) -> Any:
+        """Return the feature map: for each partitioning 1/sqrt(t) in the column of the row's cell, else 0.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, d)
+
+        Returns
+        -------
+        features : CSR or ndarray of shape (n, n_partitionings * n_cells_)
+            float32 for float32 X, else float64. The dot product of two rows is their similarity.
+        """
+        check_is_fitted(self)
+        table = check_rows(self, X, reset=False)
+        n, t, width = table.shape[0], self.n_partitionings, int(self._cell_starts[-1])
+        if n * t > _INT32_MAX or width > _INT32_MAX:
+            raise ValueError(
+                f"transform must store fewer than 2^31 values and columns; got {n} rows x {t} partitionings, {width} "
+                "columns. Use apply, which returns cell numbers, or fewer rows at a time."
+            )
+        columns = (self._apply(table) + self._cell_starts[:-1]).astype(np.int32)
+        dtype = np.float32 if table.dtype == np.float32 else np.float64
+        if not self.sparse_output:
+            features = np.zeros((n, width), dtype=dtype)
+            np.put_along_axis(features, columns, 1.0 / math.sqrt(t), axis=1)
+            return features
+        make = sparse.csr_array if get_config().get("sparse_interface") == "sparray" else sparse.csr_matrix
+        values = np.full(n * t, 1.0 / math.sqrt(t), dtype=dtype)
+        starts = np.arange(0, n * t + 1, t, dtype=np.int32)
+        return make((values, columns.ravel(), starts), shape=(n, width))
+
+    def similarity(self, X: ArrayLike, Y: ArrayLike | None = None) -> NDArray[Any]:
+        """Return the kernel: the share of partitionings in which two rows fall into one cell.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, d)
+        Y : {array-like, sparse matrix, data frame} of shape (m, d), default=None
+            None means X.
+
+        Returns
+        -------
+        K : ndarray of shape (n, m)
+            Symmetric and positive semi-definite for Y = X, with a diagonal of exactly 1.
+        """
+        check_is_fitted(self)
+        table = check_rows(self, X, reset=False)
+        other = table if Y is None else check_rows(self, Y, reset=False)
+        first = self._apply(table)
+        second = first if Y is None else self._apply(other)
+        is_single = table.dtype == other.dtype == np.float32
+        shares: NDArray[Any] = np.empty((len(first), len(second)), dtype=np.float32 if is_single else np.float64)
+        for begin in range(0, len(first), 256):
+            part = slice(begin, begin + 256)
+            _core.match_cells(first[part], second, shares[part], self._n_threads())
+        return shares
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
+        """Return a name for each column of ``transform``: ``partitioning3_cell17``.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Checked against the columns seen in ``fit``; not used otherwise.
+
+        Returns
+        -------
+        names : ndarray of str objects
+        """
+        check_is_fitted(self)
+        _check_feature_names_in(self, input_features, generate_names=False)
+        sizes = np.diff(self._cell_starts)
+        names = [f"partitioning{i}_cell{j}" for i, size in enumerate(sizes) for j in range(size)]
+        return np.asarray(names, dtype=object)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self._cell_starts[-1])
+
+    def _apply(self, X: Any) -> NDArray[Any]:
+        cells: NDArray[Any] = np.empty((X.shape[0], self.n_partitionings), dtype=np.min_scalar_type(self.n_cells_ - 1))
+        for begin, block in row_blocks(X, getattr(self, "feature_names_in_", None)):
+            rows = block if self._scaling is None else self._scaling.apply(block)
+            self._partitionings.apply(rows, cells[begin : begin + n_rows(rows)], self._n_threads())
+        return cells
+
+    def _draw_partitionings(
+        self, X: Any, scaling: Scaling | None, seed: int
+    ) -> IsolationTrees | VoronoiCells | OwnPartitionings:
+        def scaled(rows: CoreRows) -> CoreRows:
+            return rows if scaling is None else scaling.apply(rows)
+
+        if not isinstance(self.partitioning, str):
+            rows = as_scipy(scaled(core_rows(X, 0, X.shape[0])))
+            return OwnPartitionings.learn(rows, self.partitioning, self.n_partitionings, seed)
+        n_cells = self._resolve_n_cells(X.shape[0])
+        samples = _core.draw_samples(X.shape[0], self.n_partitionings, n_cells, seed)
+        sampled, places = np.unique(samples, return_inverse=True)
+        pool = scaled(core_rows(X[sampled], 0, len(sampled)))
+        places = places.reshape(self.n_partitionings, n_cells).astype(np.int64)
+        max_depth = math.ceil(math.log2(n_cells)) if self.max_depth == "log2" else self.max_depth
+        learn = PARTITIONINGS[self.partitioning].learn
+        return learn(pool, places, seed, self._n_threads(), max_depth=max_depth)
+
+    def _partitioning_sizes(self) -> NDArray[np.int64]:
+        match self._partitionings:
+            case OwnPartitionings(members=members):
+                return np.array([member.n_cells_ for member in members])
+            case IsolationTrees(n_cells=n_cells):
+                return np.full(self.n_partitionings, n_cells)
+            case VoronoiCells(samples=samples):
+                return np.full(self.n_partitionings, samples.shape[1])
+
+    def _resolve_n_cells(self, n_rows: int) -> int:
+        if isinstance(self.n_cells, str):
+            return min(auto_n_cells(n_rows), n_rows)
+        if self.n_cells > n_rows:
+            warnings.warn(
+                f"n_cells={self.n_cells} is more than the {n_rows} rows there are; all are used.", stacklevel=4
+            )
+        return min(self.n_cells, n_rows)
+
+    def _n_threads(self) -> int:
+        return 0 if self.n_jobs is None else int(joblib.effective_n_jobs(self.n_jobs))
+
+    def _check_parameters(self) -> None:
+        is_own = not isinstance(self.partitioning, str)
+        if is_own and not (hasattr(self.partitioning, "fit") and hasattr(self.partitioning, "apply")):
+            raise ValueError(f"partitioning must be a name or have fit and apply; got {self.partitioning!r}.")
+        if not is_own and self.partitioning not in PARTITIONINGS:
+            names = ", ".join(f'"{name}"' for name in PARTITIONINGS)
+            raise ValueError(f"partitioning must be {names} or an object; got {self.partitioning!r}.")
+        if not _is_integer(self.n_partitionings, at_least=1):
+            raise ValueError(f"n_partitionings must be an integer of at least 1; got {self.n_partitionings!r}.")
+        if is_own and self.n_cells != "auto":
+            raise ValueError(f'n_cells must be "auto" for a partitioning of your own; got {self.n_cells!r}.')
+        if self.n_cells != "auto" and not _is_integer(self.n_cells, at_least=2):
+            raise ValueError(f'n_cells must be "auto" or an integer of at least 2; got {self.n_cells!r}.')
+        if self.max_depth not in (None, "log2") and not _is_integer(self.max_depth, at_least=1):
+            raise ValueError(f'max_depth must be None, "log2" or an integer of at least 1; got {self.max_depth!r}.')
+        if self.max_depth is not None and self.partitioning != "tree":
+            raise ValueError(f"max_depth must be None unless the partitioning is a tree; got {self.max_depth!r}.")
+        if self.scale is not None and self.scale not in SCALERS:
+            names = ", ".join(f'"{name}"' for name in SCALERS)
+            raise ValueError(f"scale must be None, {names}; got {self.scale!r}.")
+        if self.device not in (None, "cpu"):
+            raise ValueError(f'device must be None or "cpu"; got {self.device!r}.')
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def auto_n_cells(n_rows: int) -> int:
+    """Return the number of cells that suits a number of rows: a 32nd of it, to the nearest power of two."""
+    return min(2 ** max(1, round(math.log2(max(n_rows, 64) / 32))), _LARGEST_AUTO)
+
+
+def _is_integer(value: object, *, at_least: int) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= at_least

@@ -1,0 +1,127 @@
+"""Slow NumPy twins of the compiled core, written from the definitions; the core must equal them."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+MASK = 2**64 - 1
+STEP = 0x9E3779B97F4A7C15
+LEFT_KEY, RIGHT_KEY = 0x8CB92BA72F3D8DD7, 0xD1B54A32D192ED03
+
+
+def mix(z):
+    """Return SplitMix64's finaliser of a 64-bit number."""
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+    return z ^ (z >> 31)
+
+
+def stream_key(seed, purpose, partitioning):
+    """Return the key of a stream: purpose 1 draws samples, 2 grows trees."""
+    key = mix((mix((seed + STEP) & MASK) + purpose * STEP) & MASK)
+    return mix((key + partitioning * STEP) & MASK)
+
+
+class Draws:
+    """The draws of one stream."""
+
+    def __init__(self, key):
+        self.key, self.counter = key, 0
+
+    def next(self):
+        self.counter += 1
+        return mix((self.key + self.counter * STEP) & MASK)
+
+    def below(self, n):
+        return (self.next() * n) >> 64
+
+    def unit(self):
+        return ((self.next() >> 11) + 1) * 2.0**-53
+
+
+def draw_samples(n_rows, n_partitionings, sample_size, seed):
+    """Shuffle all row numbers, once for each partitioning, and keep the first."""
+    samples = []
+    for i in range(n_partitionings):
+        draws, rows = Draws(stream_key(seed, 1, i)), list(range(n_rows))
+        for k in range(sample_size):
+            other = k + draws.below(n_rows - k)
+            rows[k], rows[other] = rows[other], rows[k]
+        samples.append(rows[:sample_size])
+    return np.array(samples)
+
+
+def seed_of(random_state):
+    """Return the seed that a kernel takes from its random_state."""
+    return int(check_random_state(random_state).randint(np.iinfo(np.int64).max, dtype=np.int64))
+
+
+def nonzero_columns(points):
+    """Return the columns in which any point is not zero, in the order of first appearance."""
+    return list(dict.fromkeys(int(j) for point in points for j in np.flatnonzero(point)))
+
+
+def grow_tree(points, key, max_depth=None, depth=0, columns=None, names=None):
+    """Return a tree of nested (column, split, left, right); a leaf is the place in the sample of its first point."""
+    columns = nonzero_columns(points) if columns is None else columns
+    names = np.arange(len(points)) if names is None else names
+    draws = Draws(key)
+    if len(points) == 1 or (max_depth is not None and depth >= max_depth):
+        return int(names[0])
+    while columns:
+        k = draws.below(len(columns))
+        values = points[:, columns[k]].astype(float)
+        if values.min() < values.max():
+            break
+        columns[k] = columns[-1]
+        columns.pop()
+    else:
+        return int(names[0])
+    column, lower, upper = columns[k], values.min(), values.max()
+    u = draws.unit()
+    split = (1.0 - u) * lower + u * upper
+    split = split if lower < split <= upper else upper
+    goes_left = values < split
+    left_is_larger = 2 * goes_left.sum() >= len(points)
+    smaller = points[~goes_left] if left_is_larger else points[goes_left]
+    own = nonzero_columns(smaller) if np.count_nonzero(smaller) < len(columns) else list(columns)
+    left_columns, right_columns = (columns, own) if left_is_larger else (own, columns)
+    left_key, right_key = mix(key ^ LEFT_KEY), mix(key ^ RIGHT_KEY)
+    # The columns of the smaller child are listed before the larger child changes the list they share.
+    left = grow_tree(points[goes_left], left_key, max_depth, depth + 1, left_columns, names[goes_left])
+    right = grow_tree(points[~goes_left], right_key, max_depth, depth + 1, right_columns, names[~goes_left])
+    return column, float(split), left, right
+
+
+def descend(tree, row):
+    """Return the leaf that a row falls into."""
+    while not isinstance(tree, int):
+        column, split, left, right = tree
+        tree = left if float(row[column]) < split else right
+    return tree
+
+
+def tree_cells(X, D, n_partitionings, n_cells, seed, max_depth=None):
+    """Return the cells of the rows of X in isolation trees grown on samples of D."""
+    samples = draw_samples(len(D), n_partitionings, n_cells, seed)
+    trees = [grow_tree(D[rows], stream_key(seed, 2, i), max_depth) for i, rows in enumerate(samples)]
+    return np.array([[descend(tree, row) for tree in trees] for row in X])
+
+
+def squared_distances(X, Z):
+    """Add up the squared differences of each row of X and each of Z, column by column in float64."""
+    X, Z = np.asarray(X, float), np.asarray(Z, float)
+    totals = np.zeros((len(X), len(Z)))
+    with np.errstate(over="ignore", under="ignore"):
+        for x, z in zip(X.T, Z.T, strict=True):
+            differences = x[:, None] - z[None, :]
+            totals += differences * differences
+    return totals
+
+
+def voronoi_cells(X, D, n_partitionings, n_cells, seed):
+    """Return, for each row of X, the place in each sample of D of the nearest point, the first of equally near ones."""
+    samples = draw_samples(len(D), n_partitionings, n_cells, seed)
+    distances = squared_distances(X, D)
+    return np.stack([distances[:, rows].argmin(axis=1) for rows in samples], axis=1)
