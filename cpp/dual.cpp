@@ -39,6 +39,7 @@ template <class Cell> class Dual {
         row_ = rows_.row(r);
         is_added_ = false;
     }
+    bool averages() const { return support_.weights.sums != nullptr; }
     void predict(double *scores) { scorer_.predict(row_, clock_, scores); }
     void last(double *scores) { scorer_.last(row_, clock_, scores); }
 

@@ -60,16 +60,19 @@ template <class Gather> class Scorer {
     std::vector<double> missed_;
 };
 
-// One pass over rows in order. A Model has read(r), predict(scores), last(scores), step(k, g, rate) and end_row().
+// One pass over rows in order. A Model has read(r), last(scores), averages(), predict(scores), step(k, g, rate) and
+// end_row().
 template <class Model, class Target, class Loss>
 void learn_rows(Model &model, std::int64_t n_rows, std::int64_t n_columns, const Target &target,
                 const double *row_weights, const Loss &loss, const Step &step, Clock &clock, double *scores) {
     std::vector<double> current(static_cast<std::size_t>(n_columns));
     for (std::int64_t r = 0; r < n_rows; ++r) {
         model.read(r);
-        if (scores)
-            model.predict(scores + r * n_columns);
         model.last(current.data());
+        if (scores && model.averages())
+            model.predict(scores + r * n_columns);
+        else if (scores)
+            std::copy(current.begin(), current.end(), scores + r * n_columns);
         const double rate = step.rate_in(clock.rounds + 1);
         if (step.shrinkage > 0.0)
             clock.scale *= 1.0 - rate * step.shrinkage;

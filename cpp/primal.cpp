@@ -119,6 +119,7 @@ template <class Cell, class AnyGather> class Primal {
           stepper_(weights, step), places_(static_cast<std::size_t>(rows.t)) {}
 
     void read(std::int64_t r) { find_places(rows_, r, places_); }
+    bool averages() const { return weights_.sums != nullptr; }
     void predict(double *scores) { scorer_.predict(places_, clock_, scores); }
     void last(double *scores) { scorer_.last(places_, clock_, scores); }
     void step(std::int64_t k, double g, double rate) { stepper_.take(places_, k, g, rate, clock_); }

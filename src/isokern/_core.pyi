@@ -34,3 +34,66 @@ class TreeMap:
 class VoronoiMap:
     def __init__(self, points: Rows, samples: NDArray[np.int32]) -> None: ...
     def apply(self, rows: Rows, cells: Cells, threads: int) -> None: ...
+
+class Rule:
+    def __init__(self, loss: str, epsilon: float, schedule: str, rate: float, shrinkage: float) -> None: ...
+
+class Clock:
+    def __init__(self, rounds: int = 0, n_support: int = 0, scale: float = 1.0, scale_sum: float = 0.0) -> None: ...
+    @property
+    def rounds(self) -> int: ...
+    @property
+    def n_support(self) -> int: ...
+    @property
+    def scale(self) -> float: ...
+    @property
+    def scale_sum(self) -> float: ...
+
+def learn_primal(
+    cells: Cells,
+    starts: NDArray[np.int64],
+    targets: NDArray[np.int32] | NDArray[np.float64],
+    row_weights: NDArray[np.float64] | None,
+    rule: Rule,
+    naive: bool,
+    values: NDArray[np.float64],
+    sums: NDArray[np.float64] | None,
+    squares: NDArray[np.float64] | None,
+    clock: Clock,
+    scores: NDArray[np.float64] | None,
+) -> None: ...
+def score_primal(
+    cells: Cells,
+    starts: NDArray[np.int64],
+    values: NDArray[np.float64],
+    sums: NDArray[np.float64] | None,
+    clock: Clock,
+    naive: bool,
+    scores: NDArray[np.float64],
+    threads: int,
+) -> None: ...
+def learn_dual(
+    cells: Cells,
+    starts: NDArray[np.int64],
+    targets: NDArray[np.int32] | NDArray[np.float64],
+    row_weights: NDArray[np.float64] | None,
+    rule: Rule,
+    support: Cells,
+    n_support: int,
+    values: NDArray[np.float64],
+    sums: NDArray[np.float64] | None,
+    clock: Clock,
+    scores: NDArray[np.float64] | None,
+) -> int: ...
+def score_dual(
+    cells: Cells,
+    starts: NDArray[np.int64],
+    support: Cells,
+    n_support: int,
+    values: NDArray[np.float64],
+    sums: NDArray[np.float64] | None,
+    clock: Clock,
+    scores: NDArray[np.float64],
+    threads: int,
+) -> None: ...
+def are_cells(cells: Cells, starts: NDArray[np.int64]) -> bool: ...

@@ -28,7 +28,7 @@ class CsrRows(NamedTuple):
 CoreRows = NDArray[Any] | CsrRows
 
 
-def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
+def check_rows(estimator: Any, X: Any, *, reset: bool, min_rows: int = 2) -> Any:
     """Return X as an array or CSR of numbers, as yet unchecked for NaN; with ``reset``, learn its columns."""
     X = validate_data(
         estimator,
@@ -37,7 +37,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
         accept_sparse="csr",
         dtype="numeric",
         ensure_all_finite=False,
-        ensure_min_samples=2 if reset else 1,
+        ensure_min_samples=min_rows if reset else 1,
     )
     if X.shape[1] > np.iinfo(np.int32).max:
         raise ValueError(f"X must have fewer than 2^31 columns; got {X.shape[1]}.")
@@ -54,8 +54,14 @@ def row_blocks(X: Any, names: NDArray[Any] | None = None) -> Iterator[tuple[int,
     size = int(np.clip(_BLOCK_VALUES / max(1.0, per_row), 256, _BLOCK_ROWS))
     for begin in range(0, X.shape[0], size):
         rows = core_rows(X, begin, min(begin + size, X.shape[0]))
-        _check_finite(rows, begin, names)
+        _check_block_finite(rows, begin, names)
         yield begin, rows
+
+
+def check_finite(X: Any, names: NDArray[Any] | None = None) -> None:
+    """Raise if X holds NaN or infinity."""
+    for _ in row_blocks(X, names):
+        pass
 
 
 def core_rows(X: Any, begin: int, end: int) -> CoreRows:
@@ -98,7 +104,7 @@ def _canonical(rows: CsrRows) -> CsrRows:
     return CsrRows(table.data, table.indices.astype(np.int32), starts, rows.n_columns)
 
 
-def _check_finite(rows: CoreRows, first_row: int, names: NDArray[Any] | None) -> None:
+def _check_block_finite(rows: CoreRows, first_row: int, names: NDArray[Any] | None) -> None:
     values = rows.values if isinstance(rows, CsrRows) else rows.reshape(-1)
     place = _core.find_nonfinite(values)
     if place < 0:

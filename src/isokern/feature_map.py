@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from numbers import Integral
 from typing import Any, Self
 
-import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
@@ -17,12 +15,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from isokern import _core
-from isokern._rows import CoreRows, as_scipy, check_rows, core_rows, n_rows, row_blocks
+from isokern._checks import is_integer, n_threads, one_of, unchanged_on_error
+from isokern._rows import CoreRows, as_scipy, check_finite, check_rows, core_rows, n_rows, row_blocks
 from isokern._scaling import SCALERS, Scaling
 from isokern.partitionings import PARTITIONINGS, IsolationTrees, OwnPartitionings, Partitioning, VoronoiCells
 
 _LARGEST_AUTO = 16384
 _INT32_MAX = np.iinfo(np.int32).max
+_FEW_ROWS = 64
+_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 class IsolationKernel(TransformerMixin, BaseEstimator):
@@ -136,20 +137,14 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         self
         """
         self._check_parameters()
-        table = check_rows(self, X, reset=True)
-        blocks = (rows for _, rows in row_blocks(table, getattr(self, "feature_names_in_", None)))
-        scaling = None
-        if self.scale is not None:
-            scaling = Scaling.learn(self.scale, blocks)
-        else:
-            for _ in blocks:  # only to have them checked
-                pass
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int64).max, dtype=np.int64))
-        self._partitionings = self._draw_partitionings(table, scaling, seed)
-        self._scaling = scaling
-        sizes = self._partitioning_sizes()
-        self.n_cells_ = int(sizes.max())
-        self._cell_starts = np.concatenate([[0], np.cumsum(sizes)])
+        with unchanged_on_error(self):
+            table = check_rows(self, X, reset=True)
+            seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int64).max, dtype=np.int64))
+            self._scaling = self._learn_scaling(table)
+            self._partitionings = self._draw_partitionings(table, seed)
+            sizes = self._partitioning_sizes()
+            self.n_cells_ = int(sizes.max())
+            self._cell_starts = np.concatenate([[0], np.cumsum(sizes)])
         return self
 
     def apply(self, X: ArrayLike) -> NDArray[Any]:
@@ -181,22 +176,9 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         table = check_rows(self, X, reset=False)
-        n, t, width = table.shape[0], self.n_partitionings, int(self._cell_starts[-1])
-        if n * t > _INT32_MAX or width > _INT32_MAX:
-            raise ValueError(
-                f"transform must store fewer than 2^31 values and columns; got {n} rows x {t} partitionings, {width} "
-                "columns. Use apply, which returns cell numbers, or fewer rows at a time."
-            )
-        columns = (self._apply(table) + self._cell_starts[:-1]).astype(np.int32)
-        dtype = np.float32 if table.dtype == np.float32 else np.float64
-        if not self.sparse_output:
-            features = np.zeros((n, width), dtype=dtype)
-            np.put_along_axis(features, columns, 1.0 / math.sqrt(t), axis=1)
-            return features
-        make = sparse.csr_array if get_config().get("sparse_interface") == "sparray" else sparse.csr_matrix
-        values = np.full(n * t, 1.0 / math.sqrt(t), dtype=dtype)
-        starts = np.arange(0, n * t + 1, t, dtype=np.int32)
-        return make((values, columns.ravel(), starts), shape=(n, width))
+        dtype = np.dtype(np.float32 if table.dtype == np.float32 else np.float64)
+        self._check_width(table.shape[0])
+        return self._features(self._apply(table), dtype)
 
     def similarity(self, X: ArrayLike, Y: ArrayLike | None = None) -> NDArray[Any]:
         """Return the kernel: the share of partitionings in which two rows fall into one cell.
@@ -221,7 +203,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         shares: NDArray[Any] = np.empty((len(first), len(second)), dtype=np.float32 if is_single else np.float64)
         for begin in range(0, len(first), 256):
             part = slice(begin, begin + 256)
-            _core.match_cells(first[part], second, shares[part], self._n_threads())
+            _core.match_cells(first[part], second, shares[part], n_threads(self.n_jobs))
         return shares
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
@@ -246,30 +228,94 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
     def _n_features_out(self) -> int:
         return int(self._cell_starts[-1])
 
-    def _apply(self, X: Any) -> NDArray[Any]:
-        cells: NDArray[Any] = np.empty((X.shape[0], self.n_partitionings), dtype=np.min_scalar_type(self.n_cells_ - 1))
-        for begin, block in row_blocks(X, getattr(self, "feature_names_in_", None)):
-            rows = block if self._scaling is None else self._scaling.apply(block)
-            self._partitionings.apply(rows, cells[begin : begin + n_rows(rows)], self._n_threads())
+    @property
+    def _cell_dtype(self) -> np.dtype[Any]:
+        return np.min_scalar_type(self.n_cells_ - 1)
+
+    def _apply(self, table: Any) -> NDArray[Any]:
+        """Return the cells of checked rows."""
+        cells: NDArray[Any] = np.empty((table.shape[0], self.n_partitionings), dtype=self._cell_dtype)
+        for begin, block in row_blocks(table, getattr(self, "feature_names_in_", None)):
+            self._partitionings.apply(self._scaled(block), cells[begin : begin + n_rows(block)], n_threads(self.n_jobs))
         return cells
 
-    def _draw_partitionings(
-        self, X: Any, scaling: Scaling | None, seed: int
-    ) -> IsolationTrees | VoronoiCells | OwnPartitionings:
-        def scaled(rows: CoreRows) -> CoreRows:
-            return rows if scaling is None else scaling.apply(rows)
+    def _apply_few(self, X: NDArray[Any]) -> NDArray[Any] | None:
+        """Return the cells of a few plain rows, without scikit-learn's costly checks; None if X is anything else."""
+        is_plain = (
+            X.ndim == 2
+            and 0 < X.shape[0] <= _FEW_ROWS
+            and X.shape[1] == self.n_features_in_
+            and X.dtype in _FLOATS
+            and X.flags.c_contiguous
+            and _core.find_nonfinite(X.reshape(-1)) < 0
+        )
+        if not is_plain:
+            return None
+        cells: NDArray[Any] = np.empty((X.shape[0], self.n_partitionings), dtype=self._cell_dtype)
+        self._partitionings.apply(self._scaled(X), cells, 1)
+        return cells
 
+    def _check_width(self, n: int) -> None:
+        t, width = self.n_partitionings, self._n_features_out
+        if n * t > _INT32_MAX or width > _INT32_MAX:
+            raise ValueError(
+                f"transform must store fewer than 2^31 values and columns; got {n} rows x {t} partitionings, {width} "
+                "columns. Use apply, which returns cell numbers, or fewer rows at a time."
+            )
+
+    def _features(self, cells: NDArray[Any], dtype: np.dtype[Any]) -> Any:
+        """Return the one-hot form of cells."""
+        (n, t), width = cells.shape, self._n_features_out
+        self._check_width(n)
+        columns = (cells + self._cell_starts[:-1]).astype(np.int32)
+        if not self.sparse_output:
+            features = np.zeros((n, width), dtype=dtype)
+            np.put_along_axis(features, columns, 1.0 / math.sqrt(t), axis=1)
+            return features
+        make = sparse.csr_array if get_config().get("sparse_interface") == "sparray" else sparse.csr_matrix
+        values = np.full(n * t, 1.0 / math.sqrt(t), dtype=dtype)
+        starts = np.arange(0, n * t + 1, t, dtype=np.int32)
+        return make((values, columns.ravel(), starts), shape=(n, width))
+
+    def _check_cells(self, cells: Any) -> NDArray[Any]:
+        """Return cells in the form that apply gives them; raise if they cannot come from this kernel."""
+        array = np.asarray(cells)
+        if array.ndim != 2 or array.shape[1] != self.n_partitionings or array.dtype.kind not in "ui":
+            raise ValueError(
+                f"cells must be integers of shape (n, {self.n_partitionings}), as apply returns them; "
+                f"got shape {array.shape} and dtype {array.dtype}."
+            )
+        if array.dtype != self._cell_dtype and array.size and (array.min() < 0 or array.max() >= self.n_cells_):
+            raise ValueError(f"cells must be from 0 to {self.n_cells_ - 1}; got {array.min()} to {array.max()}.")
+        array = np.ascontiguousarray(array, dtype=self._cell_dtype)
+        if not _core.are_cells(array, self._cell_starts):
+            raise ValueError("cells must be below the number of cells of their partitioning; got larger ones.")
+        return array
+
+    def _learn_scaling(self, table: Any) -> Scaling | None:
+        names = getattr(self, "feature_names_in_", None)
+        if self.scale is None:
+            check_finite(table, names)
+            return None
+        return Scaling.learn(self.scale, (rows for _, rows in row_blocks(table, names)))
+
+    def _scaled(self, rows: CoreRows) -> CoreRows:
+        return rows if self._scaling is None else self._scaling.apply(rows)
+
+    def _draw_partitionings(self, table: Any, seed: int) -> IsolationTrees | VoronoiCells | OwnPartitionings:
         if not isinstance(self.partitioning, str):
-            rows = as_scipy(scaled(core_rows(X, 0, X.shape[0])))
+            rows = as_scipy(self._scaled(core_rows(table, 0, table.shape[0])))
             return OwnPartitionings.learn(rows, self.partitioning, self.n_partitionings, seed)
-        n_cells = self._resolve_n_cells(X.shape[0])
-        samples = _core.draw_samples(X.shape[0], self.n_partitionings, n_cells, seed)
+        n_cells = self._resolve_n_cells(table.shape[0])
+        samples = _core.draw_samples(table.shape[0], self.n_partitionings, n_cells, seed)
         sampled, places = np.unique(samples, return_inverse=True)
-        pool = scaled(core_rows(X[sampled], 0, len(sampled)))
+        pool = self._scaled(core_rows(table[sampled], 0, len(sampled)))
         places = places.reshape(self.n_partitionings, n_cells).astype(np.int64)
-        max_depth = math.ceil(math.log2(n_cells)) if self.max_depth == "log2" else self.max_depth
         learn = PARTITIONINGS[self.partitioning].learn
-        return learn(pool, places, seed, self._n_threads(), max_depth=max_depth)
+        return learn(pool, places, seed, n_threads(self.n_jobs), max_depth=self._resolve_max_depth(n_cells))
+
+    def _resolve_max_depth(self, n_cells: int) -> int | None:
+        return math.ceil(math.log2(n_cells)) if isinstance(self.max_depth, str) else self.max_depth
 
     def _partitioning_sizes(self) -> NDArray[np.int64]:
         match self._partitionings:
@@ -285,33 +331,28 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
             return min(auto_n_cells(n_rows), n_rows)
         if self.n_cells > n_rows:
             warnings.warn(
-                f"n_cells={self.n_cells} is more than the {n_rows} rows there are; all are used.", stacklevel=4
+                f"n_cells={self.n_cells} is more than the {n_rows} rows there are; all are used.", stacklevel=5
             )
-        return min(self.n_cells, n_rows)
-
-    def _n_threads(self) -> int:
-        return 0 if self.n_jobs is None else int(joblib.effective_n_jobs(self.n_jobs))
+        return int(min(self.n_cells, n_rows))
 
     def _check_parameters(self) -> None:
         is_own = not isinstance(self.partitioning, str)
         if is_own and not (hasattr(self.partitioning, "fit") and hasattr(self.partitioning, "apply")):
             raise ValueError(f"partitioning must be a name or have fit and apply; got {self.partitioning!r}.")
         if not is_own and self.partitioning not in PARTITIONINGS:
-            names = ", ".join(f'"{name}"' for name in PARTITIONINGS)
-            raise ValueError(f"partitioning must be {names} or an object; got {self.partitioning!r}.")
-        if not _is_integer(self.n_partitionings, at_least=1):
+            raise ValueError(f"partitioning must be {one_of(PARTITIONINGS)} or an object; got {self.partitioning!r}.")
+        if not is_integer(self.n_partitionings, at_least=1):
             raise ValueError(f"n_partitionings must be an integer of at least 1; got {self.n_partitionings!r}.")
         if is_own and self.n_cells != "auto":
             raise ValueError(f'n_cells must be "auto" for a partitioning of your own; got {self.n_cells!r}.')
-        if self.n_cells != "auto" and not _is_integer(self.n_cells, at_least=2):
+        if self.n_cells != "auto" and not is_integer(self.n_cells, at_least=2):
             raise ValueError(f'n_cells must be "auto" or an integer of at least 2; got {self.n_cells!r}.')
-        if self.max_depth not in (None, "log2") and not _is_integer(self.max_depth, at_least=1):
+        if self.max_depth not in (None, "log2") and not is_integer(self.max_depth, at_least=1):
             raise ValueError(f'max_depth must be None, "log2" or an integer of at least 1; got {self.max_depth!r}.')
         if self.max_depth is not None and self.partitioning != "tree":
             raise ValueError(f"max_depth must be None unless the partitioning is a tree; got {self.max_depth!r}.")
         if self.scale is not None and self.scale not in SCALERS:
-            names = ", ".join(f'"{name}"' for name in SCALERS)
-            raise ValueError(f"scale must be None, {names}; got {self.scale!r}.")
+            raise ValueError(f"scale must be None, {one_of(SCALERS)}; got {self.scale!r}.")
         if self.device not in (None, "cpu"):
             raise ValueError(f'device must be None or "cpu"; got {self.device!r}.')
 
@@ -325,7 +366,3 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
 def auto_n_cells(n_rows: int) -> int:
     """Return the number of cells that suits a number of rows: a 32nd of it, to the nearest power of two."""
     return min(2 ** max(1, round(math.log2(max(n_rows, 64) / 32))), _LARGEST_AUTO)
-
-
-def _is_integer(value: object, *, at_least: int) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= at_least
