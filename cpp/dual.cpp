@@ -10,11 +10,11 @@ namespace isokern {
 namespace {
 
 // Sums over all support vectors of the number of cells shared with a row times a table's row.
-template <class Cell> class KernelGather {
+template <class Support> class KernelGather {
   public:
-    KernelGather(const SupportVectors<Cell> &support, std::int64_t t) : support_(support), t_(t) {}
+    KernelGather(const Support &support, std::int64_t t) : support_(support), t_(t) {}
 
-    void operator()(const Cell *row, const double *table, double *sums) const {
+    template <class Cell> void operator()(const Cell *row, const double *table, double *sums) const {
         const std::int64_t n_columns = support_.weights.n_columns;
         std::fill_n(sums, n_columns, 0.0);
         for (std::int64_t j = 0; j < support_.n; ++j) {
@@ -25,7 +25,7 @@ template <class Cell> class KernelGather {
     }
 
   private:
-    const SupportVectors<Cell> &support_;
+    const Support &support_; // by reference, since it grows
     std::int64_t t_;
 };
 
@@ -33,7 +33,7 @@ template <class Cell> class Dual {
   public:
     Dual(const CellRows<Cell> &rows, SupportVectors<Cell> &support, Clock &clock)
         : rows_(rows), support_(support), clock_(clock),
-          scorer_(support.weights, rows.t, KernelGather<Cell>(support, rows.t)) {}
+          scorer_(support.weights.view(), rows.t, KernelGather(support, rows.t)) {}
 
     void read(std::int64_t r) {
         row_ = rows_.row(r);
@@ -71,7 +71,7 @@ template <class Cell> class Dual {
     const CellRows<Cell> &rows_;
     SupportVectors<Cell> &support_;
     Clock &clock_;
-    Scorer<KernelGather<Cell>> scorer_;
+    Scorer<KernelGather<SupportVectors<Cell>>> scorer_;
     const Cell *row_ = nullptr;
     bool is_added_ = false;
 };
@@ -91,11 +91,11 @@ void learn_dual(const CellRows<Cell> &rows, const AnyTarget &targets, const doub
 }
 
 template <class Cell>
-void score_dual(const CellRows<Cell> &rows, const SupportVectors<Cell> &support, const Clock &clock, double *scores,
+void score_dual(const CellRows<Cell> &rows, const SupportView<Cell> &support, const Clock &clock, double *scores,
                 int threads) {
     parallel_tiles(rows.n_rows, 16, threads, [&] {
-        return [&, scorer = Scorer(support.weights, rows.t, KernelGather<Cell>(support, rows.t))](
-                   std::int64_t begin, std::int64_t end) mutable {
+        return [&, scorer = Scorer(support.weights, rows.t, KernelGather(support, rows.t))](std::int64_t begin,
+                                                                                            std::int64_t end) mutable {
             for (std::int64_t r = begin; r < end; ++r)
                 scorer.predict(rows.row(r), clock, scores + r * support.weights.n_columns);
         };
@@ -105,7 +105,7 @@ void score_dual(const CellRows<Cell> &rows, const SupportVectors<Cell> &support,
 #define ISOKERN_INSTANTIATE(Cell)                                                                                      \
     template void learn_dual(const CellRows<Cell> &, const AnyTarget &, const double *, const AnyLoss &, const Step &, \
                              SupportVectors<Cell> &, Clock &, double *);                                               \
-    template void score_dual(const CellRows<Cell> &, const SupportVectors<Cell> &, const Clock &, double *, int);
+    template void score_dual(const CellRows<Cell> &, const SupportView<Cell> &, const Clock &, double *, int);
 ISOKERN_INSTANTIATE(std::uint8_t)
 ISOKERN_INSTANTIATE(std::uint16_t)
 ISOKERN_INSTANTIATE(std::uint32_t)

@@ -8,11 +8,20 @@
 
 namespace isokern {
 
-// The support vectors' cells, (capacity x t), with as many rows of weights.
+// n support vectors: their cells, (n x t), and coefficients alpha.
+template <class Cell> struct SupportView {
+    const Cell *cells;
+    WeightView weights;
+    std::int64_t n;
+};
+
+// The same with room for more.
 template <class Cell> struct SupportVectors {
     Cell *cells;
-    Weights weights; // alpha; squares is null
-    std::int64_t n;  // how many there are
+    Weights weights; // squares is null
+    std::int64_t n;
+
+    SupportView<Cell> view() const { return {cells, weights.view(), n}; }
 };
 
 // As learn_primal, but each violated row is added to the support vectors with alpha = -eta g. Needs room for all rows.
@@ -22,7 +31,7 @@ void learn_dual(const CellRows<Cell> &rows, const AnyTarget &targets, const doub
 
 // scores[r, k] = sum_j alpha[j, k] K(x_j, x_r), averaged if there are sums.
 template <class Cell>
-void score_dual(const CellRows<Cell> &rows, const SupportVectors<Cell> &support, const Clock &clock, double *scores,
+void score_dual(const CellRows<Cell> &rows, const SupportView<Cell> &support, const Clock &clock, double *scores,
                 int threads);
 
 } // namespace isokern

@@ -10,12 +10,21 @@
 
 namespace isokern {
 
-// What is kept for each cell (primal) or support vector (dual), n x n_columns each: column k belongs to the k-th score.
+// What scores are computed from: for each cell (primal) or support vector (dual) a row of n_columns, column k for the
+// k-th score.
+struct WeightView {
+    const double *values;
+    const double *sums;
+    std::int64_t n_columns;
+};
+
 struct Weights {
     double *values;  // v, with w = scale v
     double *sums;    // a of Clock, or null if there is no averaging
     double *squares; // summed squared gradients for AdaGrad's steps, or null
     std::int64_t n_columns;
+
+    WeightView view() const { return {values, sums, n_columns}; }
 };
 
 // Makes scale 1 again, before it vanishes, keeping w = scale v and scale_sum v - a as they are.
@@ -32,7 +41,7 @@ inline void restore_scale(Weights weights, std::int64_t n, Clock &clock) {
 // up, for a row and a table like v or a, what the row's t cells select of it.
 template <class Gather> class Scorer {
   public:
-    Scorer(Weights weights, std::int64_t t, Gather gather)
+    Scorer(WeightView weights, std::int64_t t, Gather gather)
         : weights_(weights), t_(static_cast<double>(t)), gather_(std::move(gather)),
           missed_(static_cast<std::size_t>(weights.n_columns)) {}
 
@@ -54,7 +63,7 @@ template <class Gather> class Scorer {
     }
 
   private:
-    Weights weights_;
+    WeightView weights_;
     double t_;
     Gather gather_;
     std::vector<double> missed_;

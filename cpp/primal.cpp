@@ -115,7 +115,7 @@ class Stepper {
 template <class Cell, class AnyGather> class Primal {
   public:
     Primal(const CellRows<Cell> &rows, Weights weights, const Step &step, AnyGather gather, Clock &clock)
-        : rows_(rows), weights_(weights), clock_(clock), scorer_(weights, rows.t, std::move(gather)),
+        : rows_(rows), weights_(weights), clock_(clock), scorer_(weights.view(), rows.t, std::move(gather)),
           stepper_(weights, step), places_(static_cast<std::size_t>(rows.t)) {}
 
     void read(std::int64_t r) { find_places(rows_, r, places_); }
@@ -157,7 +157,7 @@ void learn_primal(const CellRows<Cell> &rows, const AnyTarget &targets, const do
 }
 
 template <class Cell>
-void score_primal(const CellRows<Cell> &rows, Weights weights, const Clock &clock, bool naive, double *scores,
+void score_primal(const CellRows<Cell> &rows, WeightView weights, const Clock &clock, bool naive, double *scores,
                   int threads) {
     const auto score = [&](auto gather) {
         return [&, places = std::vector<std::int64_t>(static_cast<std::size_t>(rows.t)),
@@ -177,7 +177,7 @@ void score_primal(const CellRows<Cell> &rows, Weights weights, const Clock &cloc
 #define ISOKERN_INSTANTIATE(Cell)                                                                                      \
     template void learn_primal(const CellRows<Cell> &, const AnyTarget &, const double *, const AnyLoss &,             \
                                const Step &, bool, Weights, Clock &, double *);                                        \
-    template void score_primal(const CellRows<Cell> &, Weights, const Clock &, bool, double *, int);
+    template void score_primal(const CellRows<Cell> &, WeightView, const Clock &, bool, double *, int);
 ISOKERN_INSTANTIATE(std::uint8_t)
 ISOKERN_INSTANTIATE(std::uint16_t)
 ISOKERN_INSTANTIATE(std::uint32_t)

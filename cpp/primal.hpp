@@ -19,7 +19,7 @@ void learn_primal(const CellRows<Cell> &rows, const AnyTarget &targets, const do
 
 // scores[r, k] = (1/t) sum_i w[i, phi_i(r), k], of the averaged weights if there are sums, else of the last ones.
 template <class Cell>
-void score_primal(const CellRows<Cell> &rows, Weights weights, const Clock &clock, bool naive, double *scores,
+void score_primal(const CellRows<Cell> &rows, WeightView weights, const Clock &clock, bool naive, double *scores,
                   int threads);
 
 } // namespace isokern

@@ -15,7 +15,8 @@ namespace {
 
 using TargetArgument = std::variant<Vector<std::int32_t>, Vector<double>>;
 using OptionalVector = std::optional<Vector<double>>;
-using OptionalTable = std::optional<Output<double>>;
+using OptionalOutput = std::optional<Output<double>>;
+using OptionalTable = std::optional<Table<double>>;
 
 // How to learn: a loss and its steps.
 struct Rule {
@@ -23,22 +24,26 @@ struct Rule {
     Step step;
 };
 
-// The arrays of weights as Python holds them.
-struct WeightArrays {
-    Output<double> values;
-    OptionalTable sums, squares;
+template <class Array> void check_weights(const Array &table, std::int64_t n_rows, std::size_t n_columns) {
+    if (static_cast<std::int64_t>(table.shape(0)) < n_rows || table.shape(1) != n_columns)
+        throw std::invalid_argument("weights must have a row for each cell or support vector.");
+}
 
-    Weights view(std::int64_t n_rows) const {
-        const auto n_columns = static_cast<std::int64_t>(values.shape(1));
-        const auto fits = [&](const Output<double> &table) {
-            return static_cast<std::int64_t>(table.shape(0)) >= n_rows &&
-                   static_cast<std::int64_t>(table.shape(1)) == n_columns;
-        };
-        if (!fits(values) || (sums && !fits(*sums)) || (squares && !fits(*squares)))
-            throw std::invalid_argument("weights must have a row for each cell or support vector.");
-        return {values.data(), sums ? sums->data() : nullptr, squares ? squares->data() : nullptr, n_columns};
-    }
-};
+Weights view(const Output<double> &values, const OptionalOutput &sums, const OptionalOutput &squares,
+             std::int64_t n_rows) {
+    for (const Output<double> *table : {&values, sums ? &*sums : nullptr, squares ? &*squares : nullptr})
+        if (table)
+            check_weights(*table, n_rows, values.shape(1));
+    return {values.data(), sums ? sums->data() : nullptr, squares ? squares->data() : nullptr,
+            static_cast<std::int64_t>(values.shape(1))};
+}
+
+WeightView view(const Table<double> &values, const OptionalTable &sums, std::int64_t n_rows) {
+    check_weights(values, n_rows, values.shape(1));
+    if (sums)
+        check_weights(*sums, n_rows, values.shape(1));
+    return {values.data(), sums ? sums->data() : nullptr, static_cast<std::int64_t>(values.shape(1))};
+}
 
 template <class Cell> CellRows<Cell> view(const Table<Cell> &cells, const Vector<std::int64_t> &starts) {
     if (starts.size() != cells.shape(1) + 1)
@@ -66,7 +71,7 @@ const double *view(const OptionalVector &row_weights, std::int64_t n_rows) {
     return row_weights ? row_weights->data() : nullptr;
 }
 
-double *view(const OptionalTable &scores, std::int64_t n_rows, std::int64_t n_columns) {
+double *view(const OptionalOutput &scores, std::int64_t n_rows, std::int64_t n_columns) {
     if (scores && (static_cast<std::int64_t>(scores->shape(0)) != n_rows ||
                    static_cast<std::int64_t>(scores->shape(1)) != n_columns))
         throw std::invalid_argument("scores must have a row for each row and a column for each of the weights'.");
@@ -75,11 +80,12 @@ double *view(const OptionalTable &scores, std::int64_t n_rows, std::int64_t n_co
 
 void learn_primal(const CellsArgument &cells, const Vector<std::int64_t> &starts, const TargetArgument &targets,
                   const OptionalVector &row_weights, const Rule &rule, bool naive, const Output<double> &values,
-                  const OptionalTable &sums, const OptionalTable &squares, Clock &clock, const OptionalTable &scores) {
+                  const OptionalOutput &sums, const OptionalOutput &squares, Clock &clock,
+                  const OptionalOutput &scores) {
     std::visit(
         [&](const auto &array) {
             const auto rows = view(array, starts);
-            const Weights weights = WeightArrays{values, sums, squares}.view(rows.n_cells());
+            const Weights weights = view(values, sums, squares, rows.n_cells());
             if (rule.step.schedule == Schedule::adagrad && !weights.squares)
                 throw std::invalid_argument("AdaGrad's steps need squares.");
             const AnyTarget any = view(targets, rows.n_rows);
@@ -91,13 +97,13 @@ void learn_primal(const CellsArgument &cells, const Vector<std::int64_t> &starts
         cells);
 }
 
-void score_primal(const CellsArgument &cells, const Vector<std::int64_t> &starts, const Output<double> &values,
+void score_primal(const CellsArgument &cells, const Vector<std::int64_t> &starts, const Table<double> &values,
                   const OptionalTable &sums, const Clock &clock, bool naive, const Output<double> &scores,
                   int threads) {
     std::visit(
         [&](const auto &array) {
             const auto rows = view(array, starts);
-            const Weights weights = WeightArrays{values, sums, std::nullopt}.view(rows.n_cells());
+            const WeightView weights = view(values, sums, rows.n_cells());
             double *out = view(scores, rows.n_rows, weights.n_columns);
             const nb::gil_scoped_release release;
             isokern::score_primal(rows, weights, clock, naive, out, threads);
@@ -105,21 +111,17 @@ void score_primal(const CellsArgument &cells, const Vector<std::int64_t> &starts
         cells);
 }
 
-template <class Cell> SupportVectors<Cell> view(const Output<Cell> &cells, const Weights &weights, std::int64_t n) {
-    return {cells.data(), weights, n};
-}
-
 // Returns the new number of support vectors.
 template <class Cell>
 std::int64_t learn_dual(const Table<Cell> &cells, const Vector<std::int64_t> &starts, const TargetArgument &targets,
                         const OptionalVector &row_weights, const Rule &rule, const Output<Cell> &support,
-                        std::int64_t n_support, const Output<double> &values, const OptionalTable &sums, Clock &clock,
-                        const OptionalTable &scores) {
+                        std::int64_t n_support, const Output<double> &values, const OptionalOutput &sums, Clock &clock,
+                        const OptionalOutput &scores) {
     const auto rows = view(cells, starts);
     if (n_support < 0 || static_cast<std::int64_t>(support.shape(0)) < n_support + rows.n_rows ||
         support.shape(1) != cells.shape(1))
         throw std::invalid_argument("there must be room for all rows among the support vectors.");
-    const Weights weights = WeightArrays{values, sums, std::nullopt}.view(n_support + rows.n_rows);
+    const Weights weights = view(values, sums, std::nullopt, n_support + rows.n_rows);
     SupportVectors<Cell> vectors{support.data(), weights, n_support};
     const AnyTarget any = view(targets, rows.n_rows);
     const double *factors = view(row_weights, rows.n_rows);
@@ -130,14 +132,14 @@ std::int64_t learn_dual(const Table<Cell> &cells, const Vector<std::int64_t> &st
 }
 
 template <class Cell>
-void score_dual(const Table<Cell> &cells, const Vector<std::int64_t> &starts, const Output<Cell> &support,
-                std::int64_t n_support, const Output<double> &values, const OptionalTable &sums, const Clock &clock,
+void score_dual(const Table<Cell> &cells, const Vector<std::int64_t> &starts, const Table<Cell> &support,
+                std::int64_t n_support, const Table<double> &values, const OptionalTable &sums, const Clock &clock,
                 const Output<double> &scores, int threads) {
     const auto rows = view(cells, starts);
     if (n_support < 0 || static_cast<std::int64_t>(support.shape(0)) < n_support || support.shape(1) != cells.shape(1))
         throw std::invalid_argument("the support vectors must be cells of the same kernel.");
-    const Weights weights = WeightArrays{values, sums, std::nullopt}.view(n_support);
-    const SupportVectors<Cell> vectors{support.data(), weights, n_support};
+    const WeightView weights = view(values, sums, n_support);
+    const SupportView<Cell> vectors{support.data(), weights, n_support};
     double *out = view(scores, rows.n_rows, weights.n_columns);
     const nb::gil_scoped_release release;
     isokern::score_dual(rows, vectors, clock, out, threads);

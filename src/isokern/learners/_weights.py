@@ -32,6 +32,12 @@ class Coefficients:
         if self.sums is not None:
             self.sums = np.ascontiguousarray(self.sums[:, columns] * np.asarray(signs))
 
+    def _own(self) -> None:
+        """Make read-only arrays, as of a model that was loaded from a memory map, one's own before they change."""
+        for name, array in list(vars(self).items()):
+            if isinstance(array, np.ndarray) and not array.flags.writeable:
+                setattr(self, name, array.copy())
+
     def __getstate__(self) -> dict[str, Any]:
         clock = self.clock
         return self.__dict__ | {"clock": (clock.rounds, clock.n_support, clock.scale, clock.scale_sum)}
@@ -53,6 +59,7 @@ class CellWeights(Coefficients):
         self, cells: Any, targets: Any, row_weights: Table | None, rule: _core.Rule, scores: Table | None
     ) -> None:
         """Learn from rows in order; ``scores`` takes each row's scores before it is learned."""
+        self._own()
         tables = (self.values, self.sums, self.squares)
         _core.learn_primal(
             cells, self.starts, targets, row_weights, rule, self.naive, *tables, clock=self.clock, scores=scores
@@ -84,6 +91,7 @@ class SupportVectors(Coefficients):
         self, cells: Any, targets: Any, row_weights: Table | None, rule: _core.Rule, scores: Table | None
     ) -> None:
         """Learn from rows in order; ``scores`` takes each row's scores before it is learned."""
+        self._own()
         self._make_room(self.n + len(cells))
         tables = (self.cells, self.n, self.values, self.sums)
         self.n = _core.learn_dual(

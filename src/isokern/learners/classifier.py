@@ -47,7 +47,7 @@ class IKOGDClassifier(ClassifierMixin, OnlineLearner):
         L2 regularisation: each row multiplies all weights by 1 - learning_rate * shrinkage.
     average : bool, default=False
         Whether to predict with the mean of the weights over all rows instead of the last ones.
-    n_passes : int, default=1
+    n_passes : int, default=2
         Passes over the rows in ``fit``; ``partial_fit`` always makes one.
     shuffle : bool, default=True
         Whether ``fit`` takes the rows in random order, each pass anew; ``partial_fit`` takes them as they come.
@@ -102,7 +102,7 @@ class IKOGDClassifier(ClassifierMixin, OnlineLearner):
         learning_rate: float | str = "auto",
         shrinkage: float = 0.0,
         average: bool = False,
-        n_passes: int = 1,
+        n_passes: int = 2,
         shuffle: bool = True,
         class_weight: dict[Any, float] | str | None = None,
         n_initial: int | None = None,

@@ -54,6 +54,8 @@ class IKSVC(ClassifierMixin, MappedEstimator):
         The map.
     linear_ : LinearSVC
         The machine on the map.
+    n_iter_ : int
+        How many iterations LIBLINEAR made.
     n_features_in_ : int
         Number of columns.
 
@@ -125,7 +127,7 @@ class IKSVC(ClassifierMixin, MappedEstimator):
             linear = LinearSVC(**{name: getattr(self, name) for name in names}, random_state=rng)
             self.linear_ = linear.fit(features, y, sample_weight)
             self.kernel_ = kernel
-            self.classes_ = linear.classes_
+            self.classes_, self.n_iter_ = linear.classes_, linear.n_iter_
             # The map's values are 1/sqrt(t), a score is a mean over t: (1/t) sum of sqrt(t) * coef.
             self._weights = np.ascontiguousarray(linear.coef_.T * math.sqrt(kernel.n_partitionings))
         return self
