@@ -1,9 +1,32 @@
 #include "online.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace isokern {
+
+template <class Cell> bool are_cells(const CellRows<Cell> &rows) {
+    std::vector<Cell> largest;
+    for (std::int64_t i = 0; i < rows.t; ++i) {
+        const std::int64_t last = rows.starts[i + 1] - rows.starts[i] - 1;
+        largest.push_back(static_cast<Cell>(std::min<std::int64_t>(last, std::numeric_limits<Cell>::max())));
+    }
+    for (std::int64_t r = 0; r < rows.n_rows; ++r) {
+        Cell too_large = 0;
+        for (std::int64_t i = 0; i < rows.t; ++i)
+            too_large |= rows.row(r)[i] > largest[i];
+        if (too_large)
+            return false;
+    }
+    return true;
+}
+
+template bool are_cells(const CellRows<std::uint8_t> &);
+template bool are_cells(const CellRows<std::uint16_t> &);
+template bool are_cells(const CellRows<std::uint32_t> &);
 
 AnyLoss loss_by_name(std::string_view name, double epsilon) {
     if (name == "hinge")

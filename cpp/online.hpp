@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "losses.hpp"
 
@@ -21,12 +22,19 @@ template <class Cell> struct CellRows {
     std::int64_t n_cells() const { return starts[t]; }
 };
 
+// Whether every cell number is below its partitioning's number of cells.
+template <class Cell> bool are_cells(const CellRows<Cell> &rows);
+
 enum class Schedule { constant, decaying, adagrad };
+
+// Which rows are support vectors: those that change a column that counts, from the row on from which it does.
+using CountedFrom = std::vector<std::int64_t>; // by column
 
 struct Step {
     Schedule schedule;
     double rate;      // eta
     double shrinkage; // lambda: each round multiplies the weights by 1 - eta lambda
+    CountedFrom counted_from;
 
     double rate_in(std::int64_t round) const {
         return schedule == Schedule::decaying ? rate / std::sqrt(static_cast<double>(round)) : rate;

@@ -27,13 +27,17 @@ struct Weights {
     WeightView view() const { return {values, sums, n_columns}; }
 };
 
-// Makes scale 1 again, before it vanishes, keeping w = scale v and scale_sum v - a as they are.
+// Makes scale 1 again, before it vanishes, keeping w = scale v and scale_sum v - a as they are; scale_sum begins anew,
+// so that the latter does not become a difference of large numbers.
 constexpr double kSmallScale = 1e-6;
 
 inline void restore_scale(Weights weights, std::int64_t n, Clock &clock) {
-    for (std::int64_t k = 0; k < n * weights.n_columns; ++k)
+    for (std::int64_t k = 0; k < n * weights.n_columns; ++k) {
+        if (weights.sums)
+            weights.sums[k] -= clock.scale_sum * weights.values[k];
         weights.values[k] *= clock.scale;
-    clock.scale_sum /= clock.scale;
+    }
+    clock.scale_sum = 0.0;
     clock.scale = 1.0;
 }
 
@@ -48,7 +52,7 @@ template <class Gather> class Scorer {
     template <class Row> void last(const Row &row, const Clock &clock, double *scores) {
         gather_(row, weights_.values, scores);
         for (std::int64_t k = 0; k < weights_.n_columns; ++k)
-            scores[k] *= clock.scale / t_;
+            scores[k] = scores[k] * clock.scale / t_; // t / t is 1, t (1 / t) need not be
     }
 
     // What the model answers: averaged where sums are kept.
@@ -92,7 +96,7 @@ void learn_rows(Model &model, std::int64_t n_rows, std::int64_t n_columns, const
                 g *= row_weights[r];
             if (g == 0.0)
                 continue;
-            is_support = true;
+            is_support |= r >= step.counted_from[k];
             model.step(k, g, rate);
         }
         clock.n_support += is_support;

@@ -9,132 +9,176 @@
 namespace isokern {
 namespace {
 
-// The sums over a row's cells of each column of a table, n_cells x n_columns.
+// Where a row's cells stand among all cells: row[i] = starts[i] + phi_i(x).
+template <class Cell> struct Places {
+    const Cell *cells;
+    const std::int64_t *starts;
+    std::int64_t t;
+
+    explicit Places(const CellRows<Cell> &rows) : cells(rows.cells), starts(rows.starts), t(rows.t) {}
+    std::int64_t operator[](std::int64_t i) const { return starts[i] + cells[i]; }
+};
+
+// The same if all partitionings have equally many cells, without looking the starts up.
+template <class Cell> struct UniformPlaces {
+    const Cell *cells;
+    std::int64_t n_cells;
+    std::int64_t t;
+
+    explicit UniformPlaces(const CellRows<Cell> &rows) : cells(rows.cells), n_cells(rows.starts[1]), t(rows.t) {}
+    std::int64_t operator[](std::int64_t i) const { return i * n_cells + cells[i]; }
+};
+
+template <class Cell> bool is_uniform(const CellRows<Cell> &rows) {
+    for (std::int64_t i = 0; i <= rows.t; ++i)
+        if (rows.starts[i] != i * rows.starts[1])
+            return false;
+    return true;
+}
+
+// Calls use(row) with the places of the first row.
+template <class Cell, class Use> void with_places(const CellRows<Cell> &rows, Use use) {
+    if (is_uniform(rows))
+        use(UniformPlaces(rows));
+    else
+        use(Places(rows));
+}
+
+// The sums over a row's cells of each column of a table, n_cells x n_columns. Four sums run side by side, so that
+// additions need not wait for each other; they do so for any number of columns, so that this does not change a column.
 class Gather {
   public:
-    explicit Gather(std::int64_t n_columns) : n_columns_(n_columns) {}
+    explicit Gather(std::int64_t n_columns)
+        : n_columns_(n_columns), parts_(static_cast<std::size_t>(kParts * n_columns)) {}
 
-    void operator()(const std::vector<std::int64_t> &places, const double *table, double *sums) const {
+    template <class Row> void operator()(const Row &row, const double *table, double *sums) {
         if (n_columns_ == 1)
-            sums[0] = one_column(places, table);
+            sums[0] = one_column(row, table);
         else
-            all_columns(places, table, sums);
+            all_columns(row, table, sums);
     }
 
   private:
-    // Four sums at a time, so that additions need not wait for each other.
-    static double one_column(const std::vector<std::int64_t> &places, const double *table) {
-        double part[4] = {};
-        std::size_t i = 0;
-        for (; i + 4 <= places.size(); i += 4)
-            for (std::size_t l = 0; l < 4; ++l)
-                part[l] += table[places[i + l]];
-        for (; i < places.size(); ++i)
-            part[0] += table[places[i]];
+    static constexpr std::int64_t kParts = 4;
+
+    template <class Row> static double one_column(const Row &row, const double *table) {
+        double part[kParts] = {};
+        std::int64_t i = 0;
+        for (; i + kParts <= row.t; i += kParts)
+            for (std::int64_t l = 0; l < kParts; ++l)
+                part[l] += table[row[i + l]];
+        for (; i < row.t; ++i)
+            part[i % kParts] += table[row[i]];
         return (part[0] + part[1]) + (part[2] + part[3]);
     }
 
-    void all_columns(const std::vector<std::int64_t> &places, const double *table, double *sums) const {
-        std::fill_n(sums, n_columns_, 0.0);
-        for (const std::int64_t place : places)
+    template <class Row> void all_columns(const Row &row, const double *table, double *sums) {
+        std::fill(parts_.begin(), parts_.end(), 0.0);
+        for (std::int64_t i = 0; i < row.t; ++i) {
+            const double *cell = table + row[i] * n_columns_;
+            double *part = parts_.data() + i % kParts * n_columns_;
             for (std::int64_t k = 0; k < n_columns_; ++k)
-                sums[k] += table[place * n_columns_ + k];
+                part[k] += cell[k];
+        }
+        const double *part = parts_.data();
+        for (std::int64_t k = 0; k < n_columns_; ++k, ++part)
+            sums[k] = (part[0] + part[n_columns_]) + (part[2 * n_columns_] + part[3 * n_columns_]);
     }
 
     std::int64_t n_columns_;
+    std::vector<double> parts_;
 };
 
 // The same by the definition: all t psi products with the one-hot row.
 class NaiveGather {
   public:
     NaiveGather(std::int64_t n_columns, std::int64_t n_cells)
-        : n_columns_(n_columns), row_(static_cast<std::size_t>(n_cells), 0.0) {}
+        : n_columns_(n_columns), one_hot_(static_cast<std::size_t>(n_cells), 0.0) {}
 
-    void operator()(const std::vector<std::int64_t> &places, const double *table, double *sums) {
-        for (const std::int64_t place : places)
-            row_[place] = 1.0;
+    template <class Row> void operator()(const Row &row, const double *table, double *sums) {
+        for (std::int64_t i = 0; i < row.t; ++i)
+            one_hot_[row[i]] = 1.0;
         std::fill_n(sums, n_columns_, 0.0);
-        for (std::size_t c = 0; c < row_.size(); ++c)
+        for (std::size_t c = 0; c < one_hot_.size(); ++c)
             for (std::int64_t k = 0; k < n_columns_; ++k)
-                sums[k] += row_[c] * table[c * n_columns_ + k];
-        for (const std::int64_t place : places)
-            row_[place] = 0.0;
+                sums[k] += one_hot_[c] * table[c * n_columns_ + k];
+        for (std::int64_t i = 0; i < row.t; ++i)
+            one_hot_[row[i]] = 0.0;
     }
 
   private:
     std::int64_t n_columns_;
-    std::vector<double> row_;
+    std::vector<double> one_hot_;
 };
-
-// Where a row's cells stand among all cells.
-template <class Cell> void find_places(const CellRows<Cell> &rows, std::int64_t r, std::vector<std::int64_t> &places) {
-    const Cell *cells = rows.row(r);
-    for (std::int64_t i = 0; i < rows.t; ++i)
-        places[i] = rows.starts[i] + cells[i];
-}
 
 // Moves the weights of a row's cells in column k by a gradient g.
 class Stepper {
   public:
     Stepper(Weights weights, const Step &step) : weights_(weights), step_(step) {}
 
-    void take(const std::vector<std::int64_t> &places, std::int64_t k, double g, double rate, const Clock &clock) {
+    template <class Row> void take(const Row &row, std::int64_t k, double g, double rate, const Clock &clock) {
         if (step_.schedule == Schedule::adagrad)
-            move_each(places, k, g, rate, clock);
+            move_each(row, k, g, rate, clock);
         else
-            move_all(places, k, -rate * g / clock.scale, clock);
+            move_all(row, k, -rate * g / clock.scale, clock);
     }
 
   private:
-    void move_all(const std::vector<std::int64_t> &places, std::int64_t k, double delta, const Clock &clock) {
-        for (const std::int64_t place : places)
-            weights_.values[place * weights_.n_columns + k] += delta;
+    template <class Row> void move_all(const Row &row, std::int64_t k, double delta, const Clock &clock) {
+        for (std::int64_t i = 0; i < row.t; ++i)
+            weights_.values[row[i] * weights_.n_columns + k] += delta;
         if (weights_.sums)
-            for (const std::int64_t place : places)
-                weights_.sums[place * weights_.n_columns + k] += delta * clock.scale_sum;
+            for (std::int64_t i = 0; i < row.t; ++i)
+                weights_.sums[row[i] * weights_.n_columns + k] += delta * clock.scale_sum;
     }
 
-    void move_each(const std::vector<std::int64_t> &places, std::int64_t k, double g, double rate, const Clock &clock) {
+    // In three short loops, so that roots and divisions run side by side.
+    template <class Row> void move_each(const Row &row, std::int64_t k, double g, double rate, const Clock &clock) {
         const double square = g * g, size = std::abs(g), factor = -rate * g / clock.scale;
-        for (const std::int64_t place : places) {
-            const std::int64_t at = place * weights_.n_columns + k;
-            weights_.squares[at] += square;
-            // The root is at least |g|, but for squares that vanish.
-            const double delta = factor / std::max(std::sqrt(weights_.squares[at]), size);
-            weights_.values[at] += delta;
-            if (weights_.sums)
-                weights_.sums[at] += delta * clock.scale_sum;
+        deltas_.resize(static_cast<std::size_t>(row.t));
+        double *deltas = deltas_.data();
+        for (std::int64_t i = 0; i < row.t; ++i)
+            deltas[i] = weights_.squares[row[i] * weights_.n_columns + k] += square;
+        for (std::int64_t i = 0; i < row.t; ++i) {
+            const double root = std::sqrt(deltas[i]);
+            deltas[i] = factor / (root > size ? root : size); // the root is at least |g|, but for squares that vanish
         }
+        for (std::int64_t i = 0; i < row.t; ++i)
+            weights_.values[row[i] * weights_.n_columns + k] += deltas[i];
+        if (weights_.sums)
+            for (std::int64_t i = 0; i < row.t; ++i)
+                weights_.sums[row[i] * weights_.n_columns + k] += deltas[i] * clock.scale_sum;
     }
 
+    std::vector<double> deltas_;
     Weights weights_;
     Step step_;
 };
 
 // One weight for each cell.
-template <class Cell, class AnyGather> class Primal {
+template <class Row, class AnyGather> class Primal {
   public:
-    Primal(const CellRows<Cell> &rows, Weights weights, const Step &step, AnyGather gather, Clock &clock)
-        : rows_(rows), weights_(weights), clock_(clock), scorer_(weights.view(), rows.t, std::move(gather)),
-          stepper_(weights, step), places_(static_cast<std::size_t>(rows.t)) {}
+    Primal(const Row &first, std::int64_t n_cells, Weights weights, const Step &step, AnyGather gather, Clock &clock)
+        : first_(first), row_(first), n_cells_(n_cells), weights_(weights), clock_(clock),
+          scorer_(weights.view(), first.t, std::move(gather)), stepper_(weights, step) {}
 
-    void read(std::int64_t r) { find_places(rows_, r, places_); }
+    void read(std::int64_t r) { row_.cells = first_.cells + r * first_.t; }
+    void last(double *scores) { scorer_.last(row_, clock_, scores); }
     bool averages() const { return weights_.sums != nullptr; }
-    void predict(double *scores) { scorer_.predict(places_, clock_, scores); }
-    void last(double *scores) { scorer_.last(places_, clock_, scores); }
-    void step(std::int64_t k, double g, double rate) { stepper_.take(places_, k, g, rate, clock_); }
+    void predict(double *scores) { scorer_.predict(row_, clock_, scores); }
+    void step(std::int64_t k, double g, double rate) { stepper_.take(row_, k, g, rate, clock_); }
     void end_row() {
         if (clock_.scale < kSmallScale)
-            restore_scale(weights_, rows_.n_cells(), clock_);
+            restore_scale(weights_, n_cells_, clock_);
     }
 
   private:
-    const CellRows<Cell> &rows_;
+    Row first_, row_;
+    std::int64_t n_cells_;
     Weights weights_;
     Clock &clock_;
     Scorer<AnyGather> scorer_;
     Stepper stepper_;
-    std::vector<std::int64_t> places_;
 };
 
 } // namespace
@@ -142,36 +186,41 @@ template <class Cell, class AnyGather> class Primal {
 template <class Cell>
 void learn_primal(const CellRows<Cell> &rows, const AnyTarget &targets, const double *row_weights, const AnyLoss &loss,
                   const Step &step, bool naive, Weights weights, Clock &clock, double *scores) {
-    const auto learn = [&](auto gather) {
-        Primal model(rows, weights, step, std::move(gather), clock);
+    const auto learn = [&](auto first, auto gather) {
+        Primal model(first, rows.n_cells(), weights, step, std::move(gather), clock);
         std::visit(
             [&](const auto &target, const auto &any_loss) {
                 learn_rows(model, rows.n_rows, weights.n_columns, target, row_weights, any_loss, step, clock, scores);
             },
             targets, loss);
     };
-    if (naive)
-        learn(NaiveGather(weights.n_columns, rows.n_cells()));
-    else
-        learn(Gather(weights.n_columns));
+    with_places(rows, [&](auto first) {
+        if (naive)
+            learn(first, NaiveGather(weights.n_columns, rows.n_cells()));
+        else
+            learn(first, Gather(weights.n_columns));
+    });
 }
 
 template <class Cell>
 void score_primal(const CellRows<Cell> &rows, WeightView weights, const Clock &clock, bool naive, double *scores,
                   int threads) {
-    const auto score = [&](auto gather) {
-        return [&, places = std::vector<std::int64_t>(static_cast<std::size_t>(rows.t)),
-                scorer = Scorer(weights, rows.t, std::move(gather))](std::int64_t begin, std::int64_t end) mutable {
+    const auto score = [&](auto first, auto gather) {
+        return [&, row = first, scorer = Scorer(weights, rows.t, std::move(gather))](std::int64_t begin,
+                                                                                     std::int64_t end) mutable {
             for (std::int64_t r = begin; r < end; ++r) {
-                find_places(rows, r, places);
-                scorer.predict(places, clock, scores + r * weights.n_columns);
+                row.cells = rows.row(r);
+                scorer.predict(row, clock, scores + r * weights.n_columns);
             }
         };
     };
-    if (naive)
-        parallel_tiles(rows.n_rows, 64, threads, [&] { return score(NaiveGather(weights.n_columns, rows.n_cells())); });
-    else
-        parallel_tiles(rows.n_rows, 512, threads, [&] { return score(Gather(weights.n_columns)); });
+    with_places(rows, [&](auto first) {
+        if (naive)
+            parallel_tiles(rows.n_rows, 64, threads,
+                           [&] { return score(first, NaiveGather(weights.n_columns, rows.n_cells())); });
+        else
+            parallel_tiles(rows.n_rows, 512, threads, [&] { return score(first, Gather(weights.n_columns)); });
+    });
 }
 
 #define ISOKERN_INSTANTIATE(Cell)                                                                                      \

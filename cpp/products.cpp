@@ -1,5 +1,7 @@
 #include "products.hpp"
 
+#include "cpu.hpp"
+
 namespace isokern {
 
 extern const Products products_baseline;
@@ -10,10 +12,9 @@ extern const Products products_avx512;
 
 const Products &best_products() {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512dq"))
+    if (has_avx512())
         return products_avx512;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    if (has_avx2())
         return products_avx2;
 #endif
     return products_baseline;

@@ -109,12 +109,11 @@ def tree_cells(X, D, n_partitionings, n_cells, seed, max_depth=None):
     return np.array([[descend(tree, row) for tree in trees] for row in X])
 
 
-def squared_distances(X, Z):
-    """Add up the squared differences of each row of X and each of Z, column by column in float64."""
-    X, Z = np.asarray(X, float), np.asarray(Z, float)
-    totals = np.zeros((len(X), len(Z)))
+def squared_distances(X, D):
+    """Add up the squared differences of each row of X and each of D, column by column in float64."""
+    totals = np.zeros((len(X), len(D)))
     with np.errstate(over="ignore", under="ignore"):
-        for x, z in zip(X.T, Z.T, strict=True):
+        for x, z in zip(np.asarray(X, float).T, np.asarray(D, float).T, strict=True):
             differences = x[:, None] - z[None, :]
             totals += differences * differences
     return totals
@@ -125,3 +124,52 @@ def voronoi_cells(X, D, n_partitionings, n_cells, seed):
     samples = draw_samples(len(D), n_partitionings, n_cells, seed)
     distances = squared_distances(X, D)
     return np.stack([distances[:, rows].argmin(axis=1) for rows in samples], axis=1)
+
+
+def derivative(loss, f, target, epsilon=0.1):
+    """Return dL/df; for classes the target is +1 or -1."""
+    error, margin = f - target, target * f
+    with np.errstate(over="ignore"):
+        return {
+            "hinge": np.where(margin < 1, -target, 0.0),
+            "squared_hinge": -2 * target * np.maximum(0, 1 - margin),
+            "logistic": -target / (1 + np.exp(margin)),
+            "squared": error,
+            "huber": np.clip(error, -epsilon, epsilon),
+            "epsilon_insensitive": np.where(np.abs(error) > epsilon, np.sign(error), 0.0),
+        }[loss]
+
+
+def steps(schedule, rate, n_rounds):
+    """Return the learning rate of each round."""
+    rounds = np.arange(1, n_rounds + 1)
+    return rate / np.sqrt(rounds) if schedule == "decaying" else np.full(n_rounds, rate)
+
+
+def learn_online(
+    cells, starts, targets, *, loss, schedule, rate, shrinkage=0.0, average=False, row_weights=None, epsilon=0.1
+):
+    """Return (weights to predict with, scores that each row had before it was learned, number of support vectors).
+
+    Targets are (n, n_columns). In every round all weights shrink, then those of the row's cells go down the gradient;
+    the averaged weights are the mean of the weights after each round.
+    """
+    (n, t), n_columns = cells.shape, targets.shape[1]
+    factors = np.ones(n) if row_weights is None else row_weights
+    w, squares = np.zeros((starts[-1], n_columns)), np.zeros((starts[-1], n_columns))
+    history, scores, n_support = [], [], 0
+    for r, eta in enumerate(steps(schedule, rate, n)):
+        features = np.zeros(starts[-1])
+        features[starts[:-1] + cells[r]] = 1.0
+        shown = np.mean(history, axis=0) if average and history else w
+        scores.append(features @ shown / t)
+        g = factors[r] * derivative(loss, features @ w / t, targets[r], epsilon)
+        n_support += g.any()
+        gradient = np.outer(features, g)
+        squares = squares + gradient**2
+        if schedule == "adagrad":
+            gradient = gradient / np.sqrt(np.where(squares > 0, squares, 1.0))
+        w = (1 - eta * shrinkage) * w - eta * gradient
+        if average:
+            history.append(w)
+    return (np.mean(history, axis=0) if average else w), np.array(scores), int(n_support)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-import reference
 from scipy import sparse
+
+import reference
 
 N_PARTITIONINGS, N_CELLS, SEED = 6, 16, 3
 N_FITTED, N_ROWS = 50, 80
@@ -25,6 +26,10 @@ def _wide(rng, table):
     return spread
 
 
+def _mixed_scales(rng):
+    return rng.normal(size=(N_ROWS, 30)) * _few(rng) * 10.0 ** np.arange(-15, 15)
+
+
 def _unit_rows(rng):
     counts = rng.poisson(3, (N_ROWS, 30)) * _few(rng)
     return counts / np.maximum(1e-9, np.linalg.norm(counts, axis=1, keepdims=True))
@@ -41,7 +46,10 @@ TABLES = {
     "huge": lambda rng: 1e200 * rng.normal(size=(N_ROWS, 4)),
     "as large as it gets": lambda rng: 1.7e308 * rng.uniform(-1, 1, (N_ROWS, 4)),
     "tiny": lambda rng: 1e-200 * rng.normal(size=(N_ROWS, 4)),
-    "on the edge of underflow": lambda rng: 1e-154 * rng.normal(size=(N_ROWS, 4)),
+    "on the edge of underflow": lambda rng: 1e-161 * rng.normal(size=(N_ROWS, 4)),
+    "on the edge of overflow": lambda rng: 1.5e154 + 1e152 * rng.normal(size=(N_ROWS, 4)),
+    "neighbours": lambda rng: np.where(rng.random((N_ROWS, 5)) < 0.5, 1.0, np.nextafter(1.0, 2.0)),
+    "smallest": lambda rng: 5e-324 * rng.integers(-1, 2, (N_ROWS, 5)),
     "constant": lambda rng: np.full((N_ROWS, 3), 2.5),
     "all zero": lambda rng: np.zeros((N_ROWS, 3)),
     "float32": lambda rng: rng.normal(size=(N_ROWS, 5)).astype(np.float32),
@@ -54,10 +62,12 @@ TABLES = {
     "wide, unit rows": lambda rng: _wide(rng, _unit_rows(rng)),
     "wide, duplicated": lambda rng: _wide(rng, rng.integers(-1, 2, (7, 30))[rng.integers(7, size=N_ROWS)] * 0.1),
     "wide, offset": lambda rng: _wide(rng, 1e6 + 1e-3 * rng.normal(size=(N_ROWS, 6))),
-    "wide, mixed scales": lambda rng: _wide(rng, rng.normal(size=(N_ROWS, 30)) * _few(rng) * 10.0 ** np.arange(-15, 15)),
+    "wide, mixed scales": lambda rng: _wide(rng, _mixed_scales(rng)),
     "wide, huge": lambda rng: _wide(rng, 1e200 * rng.normal(size=(N_ROWS, 30)) * _few(rng)),
     "wide, tiny": lambda rng: _wide(rng, 1e-200 * rng.normal(size=(N_ROWS, 30)) * _few(rng)),
-    "wide, on the edge of underflow": lambda rng: _wide(rng, 1e-154 * rng.normal(size=(N_ROWS, 30)) * _few(rng)),
+    "wide, on the edge of underflow": lambda rng: _wide(rng, 1e-161 * rng.normal(size=(N_ROWS, 30)) * _few(rng)),
+    "wide, on the edge of overflow": lambda rng: _wide(rng, 1.5e154 + 1e152 * rng.normal(size=(N_ROWS, 6))),
+    "wide, smallest": lambda rng: _wide(rng, 5e-324 * rng.integers(-1, 2, (N_ROWS, 30)) * _few(rng)),
     "wide, all zero": lambda rng: np.zeros((N_ROWS, WIDE)),
     "wide, float32": lambda rng: _wide(rng, (rng.normal(size=(N_ROWS, 30)) * _few(rng)).astype(np.float32)),
 }
@@ -77,7 +87,8 @@ def table(name):
     """Return (rows to fit, rows to map): some fitted, some never seen, an empty one, some far outside."""
     rows = TABLES[name](np.random.default_rng(17))
     with np.errstate(over="ignore"):
-        far = np.clip(rows[:3] * rows.dtype.type(1000), np.finfo(rows.dtype).min, np.finfo(rows.dtype).max)
+        far = np.concatenate([rows[:3] * rows.dtype.type(1000), rows[:3] * rows.dtype.type(1e30)])
+    far = np.clip(far, np.finfo(rows.dtype).min, np.finfo(rows.dtype).max)
     return rows[:N_FITTED], np.concatenate([rows[30:], np.zeros_like(rows[:1]), far, -rows[3:4]])
 
 

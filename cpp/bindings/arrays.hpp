@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <stdexcept>
 #include <tuple>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -44,6 +46,13 @@ template <class T> CsrRows<T> view(const Csr<T> &csr) {
 
 inline AnyRows view(const RowsArgument &rows) {
     return std::visit([](const auto &array) -> AnyRows { return view(array); }, rows);
+}
+
+// A NumPy array that owns what was a vector.
+template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> to_array(std::vector<T> values) {
+    auto *kept = new std::vector<T>(std::move(values));
+    const nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
+    return {kept->data(), {kept->size()}, owner};
 }
 
 } // namespace isokern::bindings

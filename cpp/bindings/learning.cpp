@@ -1,11 +1,10 @@
 // The learners' loops as Python functions.
-#include "arrays.hpp"
+#include "learning.hpp"
 
-#include <optional>
 #include <string>
 
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "../dual.hpp"
 #include "../primal.hpp"
@@ -13,16 +12,7 @@
 namespace isokern::bindings {
 namespace {
 
-using TargetArgument = std::variant<Vector<std::int32_t>, Vector<double>>;
-using OptionalVector = std::optional<Vector<double>>;
-using OptionalOutput = std::optional<Output<double>>;
-using OptionalTable = std::optional<Table<double>>;
-
-// How to learn: a loss and its steps.
-struct Rule {
-    AnyLoss loss;
-    Step step;
-};
+using bindings::view; // beside those below
 
 template <class Array> void check_weights(const Array &table, std::int64_t n_rows, std::size_t n_columns) {
     if (static_cast<std::int64_t>(table.shape(0)) < n_rows || table.shape(1) != n_columns)
@@ -52,25 +42,6 @@ template <class Cell> CellRows<Cell> view(const Table<Cell> &cells, const Vector
             starts.data()};
 }
 
-AnyTarget view(const TargetArgument &targets, std::int64_t n_rows) {
-    return std::visit(
-        [&]<class T>(const Vector<T> &array) -> AnyTarget {
-            if (static_cast<std::int64_t>(array.size()) != n_rows)
-                throw std::invalid_argument("there must be a target for each row.");
-            if constexpr (std::is_same_v<T, double>)
-                return ValueTarget{array.data()};
-            else
-                return ClassTarget{array.data()};
-        },
-        targets);
-}
-
-const double *view(const OptionalVector &row_weights, std::int64_t n_rows) {
-    if (row_weights && static_cast<std::int64_t>(row_weights->size()) != n_rows)
-        throw std::invalid_argument("there must be a weight for each row.");
-    return row_weights ? row_weights->data() : nullptr;
-}
-
 double *view(const OptionalOutput &scores, std::int64_t n_rows, std::int64_t n_columns) {
     if (scores && (static_cast<std::int64_t>(scores->shape(0)) != n_rows ||
                    static_cast<std::int64_t>(scores->shape(1)) != n_columns))
@@ -86,6 +57,7 @@ void learn_primal(const CellsArgument &cells, const Vector<std::int64_t> &starts
         [&](const auto &array) {
             const auto rows = view(array, starts);
             const Weights weights = view(values, sums, squares, rows.n_cells());
+            check_columns(rule, weights.n_columns);
             if (rule.step.schedule == Schedule::adagrad && !weights.squares)
                 throw std::invalid_argument("AdaGrad's steps need squares.");
             const AnyTarget any = view(targets, rows.n_rows);
@@ -122,6 +94,7 @@ std::int64_t learn_dual(const Table<Cell> &cells, const Vector<std::int64_t> &st
         support.shape(1) != cells.shape(1))
         throw std::invalid_argument("there must be room for all rows among the support vectors.");
     const Weights weights = view(values, sums, std::nullopt, n_support + rows.n_rows);
+    check_columns(rule, weights.n_columns);
     SupportVectors<Cell> vectors{support.data(), weights, n_support};
     const AnyTarget any = view(targets, rows.n_rows);
     const double *factors = view(row_weights, rows.n_rows);
@@ -148,14 +121,10 @@ void score_dual(const Table<Cell> &cells, const Vector<std::int64_t> &starts, co
 // Whether every cell number is below its partitioning's number of cells.
 bool are_cells(const CellsArgument &cells, const Vector<std::int64_t> &starts) {
     return std::visit(
-        [&](const auto &array) {
+        [&]<class Cell>(const Table<Cell> &array) {
             const auto rows = view(array, starts);
             const nb::gil_scoped_release release;
-            bool is_sound = true;
-            for (std::int64_t r = 0; r < rows.n_rows; ++r)
-                for (std::int64_t i = 0; i < rows.t; ++i)
-                    is_sound &= rows.row(r)[i] < rows.starts[i + 1] - rows.starts[i];
-            return is_sound;
+            return isokern::are_cells(rows);
         },
         cells);
 }
@@ -178,10 +147,10 @@ void register_learning(nb::module_ &m) {
     nb::class_<Rule>(m, "Rule").def(
         "__init__",
         [](Rule *self, const std::string &loss, double epsilon, const std::string &schedule, double rate,
-           double shrinkage) {
-            new (self) Rule{loss_by_name(loss, epsilon), {schedule_by_name(schedule), rate, shrinkage}};
+           double shrinkage, const std::vector<std::int64_t> &counted_from) {
+            new (self) Rule{loss_by_name(loss, epsilon), {schedule_by_name(schedule), rate, shrinkage, counted_from}};
         },
-        "loss"_a, "epsilon"_a, "schedule"_a, "rate"_a, "shrinkage"_a);
+        "loss"_a, "epsilon"_a, "schedule"_a, "rate"_a, "shrinkage"_a, "counted_from"_a);
 
     nb::class_<Clock>(m, "Clock")
         .def(

@@ -13,15 +13,9 @@
 namespace isokern::bindings {
 
 void register_learning(nb::module_ &m); // learning.cpp
+void register_rivals(nb::module_ &m);   // rivals.cpp
 
 namespace {
-
-// A NumPy array that owns what was a vector.
-template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> to_array(std::vector<T> values) {
-    auto *kept = new std::vector<T>(std::move(values));
-    const nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
-    return {kept->data(), {kept->size()}, owner};
-}
 
 void check_output(std::int64_t n_rows, std::int64_t n_partitionings, const CellsOutput &cells) {
     std::visit(
@@ -171,4 +165,5 @@ NB_MODULE(_core, m) {
             "rows"_a.noconvert(), "cells"_a.noconvert(), "threads"_a);
 
     register_learning(m);
+    register_rivals(m);
 }

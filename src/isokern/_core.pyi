@@ -36,7 +36,9 @@ class VoronoiMap:
     def apply(self, rows: Rows, cells: Cells, threads: int) -> None: ...
 
 class Rule:
-    def __init__(self, loss: str, epsilon: float, schedule: str, rate: float, shrinkage: float) -> None: ...
+    def __init__(
+        self, loss: str, epsilon: float, schedule: str, rate: float, shrinkage: float, counted_from: list[int]
+    ) -> None: ...
 
 class Clock:
     def __init__(self, rounds: int = 0, n_support: int = 0, scale: float = 1.0, scale_sum: float = 0.0) -> None: ...
@@ -97,3 +99,61 @@ def score_dual(
     threads: int,
 ) -> None: ...
 def are_cells(cells: Cells, starts: NDArray[np.int64]) -> bool: ...
+
+class KernelSpec:
+    def __init__(self, name: str, factor: float, offset: float, degree: int, normalised: bool) -> None: ...
+
+def kernel_matrix(spec: KernelSpec, rows: Rows, points: Rows, values: NDArray[np.float64], threads: int) -> None: ...
+
+class KernelMachine:
+    def __init__(self, spec: KernelSpec, n_columns: int, n_scores: int) -> None: ...
+    @property
+    def size(self) -> int: ...
+    def add(self, rows: Rows, alpha: NDArray[np.float64]) -> None: ...
+    def learn(
+        self,
+        rows: Rows,
+        targets: NDArray[np.int32] | NDArray[np.float64],
+        row_weights: NDArray[np.float64] | None,
+        rule: Rule,
+        clock: Clock,
+        threads: int,
+    ) -> None: ...
+    def score(self, rows: Rows, scores: NDArray[np.float64], threads: int) -> None: ...
+    def support(
+        self,
+    ) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int64], NDArray[np.float64]]: ...
+
+def learn_linear(
+    features: NDArray[np.float64],
+    targets: NDArray[np.int32] | NDArray[np.float64],
+    row_weights: NDArray[np.float64] | None,
+    rule: Rule,
+    values: NDArray[np.float64],
+    sums: NDArray[np.float64] | None,
+    n_updates: NDArray[np.int64],
+    clock: Clock,
+) -> None: ...
+def project(rows: Rows, matrix: NDArray[np.float64], projected: NDArray[np.float64], threads: int) -> None: ...
+
+class AdaRaker:
+    def __init__(
+        self,
+        bandwidths: NDArray[np.float64],
+        theta: NDArray[np.float32],
+        weights: NDArray[np.float64],
+        confidences: NDArray[np.float64],
+        rate: float,
+        shrinkage: float,
+        restarts_cold: bool,
+    ) -> None: ...
+    def score(
+        self, projections: NDArray[np.float64], rounds: int, scores: NDArray[np.float64], threads: int
+    ) -> None: ...
+    def learn(
+        self,
+        projections: NDArray[np.float64],
+        targets: NDArray[np.int32],
+        row_weights: NDArray[np.float64] | None,
+        rounds: int,
+    ) -> None: ...

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from isokern import _core
@@ -26,6 +27,15 @@ class CsrRows(NamedTuple):
 
 
 CoreRows = NDArray[Any] | CsrRows
+
+
+class RowsEstimator(BaseEstimator):
+    """An estimator whose rows may be sparse."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
 
 def check_rows(estimator: Any, X: Any, *, reset: bool, min_rows: int = 2) -> Any:

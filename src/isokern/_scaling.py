@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
+from isokern import _core
 from isokern._rows import CoreRows, CsrRows, as_scipy
 
 # name -> (scikit-learn's scaler, what it subtracts, what it divides by)
@@ -39,8 +40,15 @@ class Scaling:
 
     def apply(self, rows: CoreRows) -> CoreRows:
         """Return scaled rows."""
-        if not isinstance(rows, CsrRows):
-            return (rows.astype(np.float64) - self.offset) / self.divisor
-        if self.offset.any():
+        if isinstance(rows, CsrRows) and self.offset.any():
             raise ValueError("X must be dense: the scaling was learned on dense rows and moves zeros; got sparse X.")
-        return rows._replace(values=rows.values.astype(np.float64) / self.divisor[rows.columns])
+        with np.errstate(over="ignore", invalid="ignore"):
+            if isinstance(rows, CsrRows):
+                return rows._replace(values=_checked(rows.values.astype(np.float64) / self.divisor[rows.columns]))
+            return _checked((rows.astype(np.float64) - self.offset) / self.divisor)
+
+
+def _checked(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    if _core.find_nonfinite(values.reshape(-1)) >= 0:
+        raise ValueError("scale must leave X finite, but its values are too large for that; give scale=None.")
+    return values

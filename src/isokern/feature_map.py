@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn import get_config
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from isokern import _core
 from isokern._checks import is_integer, n_threads, one_of, unchanged_on_error
-from isokern._rows import CoreRows, as_scipy, check_finite, check_rows, core_rows, n_rows, row_blocks
+from isokern._rows import CoreRows, RowsEstimator, as_scipy, check_finite, check_rows, core_rows, n_rows, row_blocks
 from isokern._scaling import SCALERS, Scaling
 from isokern.partitionings import PARTITIONINGS, IsolationTrees, OwnPartitionings, Partitioning, VoronoiCells
 
@@ -26,7 +26,7 @@ _FEW_ROWS = 64
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
-class IsolationKernel(TransformerMixin, BaseEstimator):
+class IsolationKernel(TransformerMixin, RowsEstimator):
     """Isolation Kernel: how often two rows fall into the same cell of a random partitioning of space.
 
     Each of ``n_partitionings`` partitionings is built from ``n_cells`` rows sampled from the data and has one cell
@@ -229,12 +229,17 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         return int(self._cell_starts[-1])
 
     @property
+    def _t(self) -> int:
+        """The number of partitionings drawn; the parameter belongs to the next fit."""
+        return len(self._cell_starts) - 1
+
+    @property
     def _cell_dtype(self) -> np.dtype[Any]:
         return np.min_scalar_type(self.n_cells_ - 1)
 
     def _apply(self, table: Any) -> NDArray[Any]:
         """Return the cells of checked rows."""
-        cells: NDArray[Any] = np.empty((table.shape[0], self.n_partitionings), dtype=self._cell_dtype)
+        cells: NDArray[Any] = np.empty((table.shape[0], self._t), dtype=self._cell_dtype)
         for begin, block in row_blocks(table, getattr(self, "feature_names_in_", None)):
             self._partitionings.apply(self._scaled(block), cells[begin : begin + n_rows(block)], n_threads(self.n_jobs))
         return cells
@@ -251,12 +256,12 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         )
         if not is_plain:
             return None
-        cells: NDArray[Any] = np.empty((X.shape[0], self.n_partitionings), dtype=self._cell_dtype)
+        cells: NDArray[Any] = np.empty((X.shape[0], self._t), dtype=self._cell_dtype)
         self._partitionings.apply(self._scaled(X), cells, 1)
         return cells
 
     def _check_width(self, n: int) -> None:
-        t, width = self.n_partitionings, self._n_features_out
+        t, width = self._t, self._n_features_out
         if n * t > _INT32_MAX or width > _INT32_MAX:
             raise ValueError(
                 f"transform must store fewer than 2^31 values and columns; got {n} rows x {t} partitionings, {width} "
@@ -280,9 +285,9 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
     def _check_cells(self, cells: Any) -> NDArray[Any]:
         """Return cells in the form that apply gives them; raise if they cannot come from this kernel."""
         array = np.asarray(cells)
-        if array.ndim != 2 or array.shape[1] != self.n_partitionings or array.dtype.kind not in "ui":
+        if array.ndim != 2 or array.shape[1] != self._t or array.dtype.kind not in "ui":
             raise ValueError(
-                f"cells must be integers of shape (n, {self.n_partitionings}), as apply returns them; "
+                f"cells must be integers of shape (n, {self._t}), as apply returns them; "
                 f"got shape {array.shape} and dtype {array.dtype}."
             )
         if array.dtype != self._cell_dtype and array.size and (array.min() < 0 or array.max() >= self.n_cells_):
@@ -331,7 +336,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
             return min(auto_n_cells(n_rows), n_rows)
         if self.n_cells > n_rows:
             warnings.warn(
-                f"n_cells={self.n_cells} is more than the {n_rows} rows there are; all are used.", stacklevel=5
+                f"n_cells={self.n_cells} is more than the {n_rows} rows there are; all are used.", stacklevel=4
             )
         return int(min(self.n_cells, n_rows))
 
@@ -358,7 +363,6 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

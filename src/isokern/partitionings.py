@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from isokern import _core
+from isokern._checks import is_integer
 from isokern._rows import CoreRows, as_scipy, n_columns
 
 
@@ -100,8 +101,11 @@ class OwnPartitionings:
         generators = np.random.default_rng(seed).spawn(n_partitionings)
         members = [make(member).fit(X, rng) for rng in generators]
         for fitted in members:
-            if not hasattr(fitted, "n_cells_") or fitted.n_cells_ < 1:
-                raise ValueError(f"fit of {type(member).__name__} must return self with n_cells_ of at least 1.")
+            if not is_integer(getattr(fitted, "n_cells_", None), at_least=1):
+                raise ValueError(
+                    f"fit of {type(member).__name__} must return self with n_cells_, an integer of at least 1; "
+                    f"got {getattr(fitted, 'n_cells_', None)!r}."
+                )
         return cls(members)
 
     def apply(self, rows: CoreRows, cells: NDArray[Any], threads: int) -> None:

@@ -25,6 +25,8 @@ class ScoreWindow:
 
     def add(self, scores: NDArray[np.float64], classes: NDArray[np.intp]) -> None:
         """Take in the last rows of a stream, of which only as many as fit may be given."""
+        if not self.scores.flags.writeable:  # loaded from a memory map
+            self.scores, self.classes = self.scores.copy(), self.classes.copy()
         places = (self.n_seen + np.arange(len(scores))) % self.size
         self.scores[places] = scores
         self.classes[places] = classes
@@ -44,6 +46,15 @@ class ScoreWindow:
                 scores = np.column_stack([np.zeros(n), scores[:, 0]])
             self._sharpness = (self.n_seen, _fit_sharpness(scores, self.classes[:n]))
         return self._sharpness[1]
+
+
+def favour(probabilities: NDArray[np.float64], best: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Make the best class of each row its most probable one, where rounding has made two alike."""
+    rows = np.arange(len(best))
+    largest = probabilities.max(axis=1)
+    is_tied = (probabilities == largest[:, None]).sum(axis=1) > 1
+    probabilities[rows[is_tied], best[is_tied]] = np.nextafter(largest[is_tied], 2.0)
+    return probabilities
 
 
 def _fit_sharpness(scores: NDArray[np.float64], classes: NDArray[np.intp]) -> float:

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from isokern._rows import check_rows
+from isokern._rows import RowsEstimator, check_rows
 from isokern.feature_map import IsolationKernel
 
 KERNEL_PARAMETERS = ("partitioning", "n_partitionings", "n_cells", "max_depth", "scale", "device")
 
 
-class MappedEstimator(BaseEstimator):
+class MappedEstimator(RowsEstimator):
     """An estimator that maps rows to cells. Subclasses list the kernel's parameters in their own ``__init__``."""
 
     kernel_: IsolationKernel
@@ -65,11 +65,6 @@ class MappedEstimator(BaseEstimator):
             if cells is not None:
                 return cells
         return self.kernel_._apply(check_rows(self, X, reset=False))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def labels_of(scores: NDArray[np.float64], classes: NDArray[Any]) -> NDArray[Any]:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, softmax
-from sklearn.base import ClassifierMixin
-from sklearn.utils import column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from scipy.special import log_expit, softmax
+from sklearn.utils.validation import check_is_fitted
 
-from isokern._checks import n_threads
-from isokern._rows import check_finite, check_rows
 from isokern.feature_map import IsolationKernel
-from isokern.learners._calibration import ScoreWindow
-from isokern.learners._mapped import labels_of
-from isokern.learners._online import OnlineLearner
+from isokern.learners._calibration import ScoreWindow, favour
+from isokern.learners._cells import CellLearner
+from isokern.learners._classes import OnlineClassifier
 
 
-class IKOGDClassifier(ClassifierMixin, OnlineLearner):
+class IKOGDClassifier(OnlineClassifier, CellLearner):
     """Classifier that learns online: nonlinear boundaries, constant memory, constant time a row.
 
     A row falls into one cell of each of t random partitionings; the score of a class is the mean of the weights of
@@ -86,7 +82,8 @@ class IKOGDClassifier(ClassifierMixin, OnlineLearner):
     """
 
     _LOSSES = ("hinge", "squared_hinge", "logistic")
-    _LEARNED = ("classes_", "_is_open", "_counts", "_window")
+    _LEARNED = (*OnlineClassifier._LEARNED, "_window")
+    _TAKES_NEW_CLASSES = True
 
     def __init__(
         self,
@@ -131,29 +128,6 @@ class IKOGDClassifier(ClassifierMixin, OnlineLearner):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def partial_fit(
-        self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Learn from the next rows of a stream, in order.
-
-        Any way to cut a stream into calls gives the same model.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
-        y : array-like of shape (n,)
-        classes : array-like, default=None
-            All classes there will be, in the first call. If not given, classes are taken in as they come, and the model
-            is the same as if they had been given.
-        sample_weight : array-like of shape (n,), default=None
-            Factors of the rows' steps, not negative.
-
-        Returns
-        -------
-        self
-        """
-        return self._partial_fit(X, y, sample_weight, classes=classes)
-
     def partial_fit_cells(
         self, cells: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -172,22 +146,6 @@ class IKOGDClassifier(ClassifierMixin, OnlineLearner):
         """
         return self._partial_fit_cells(cells, y, sample_weight, classes=classes)
 
-    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Return the scores of rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
-
-        Returns
-        -------
-        scores : ndarray of shape (n,) for two classes, else (n, n_classes)
-            For two classes, positive scores speak for the second.
-        """
-        if hasattr(self, "kernel_"):
-            return self._score(self._map(X))
-        return self._early_scores(X)
-
     def decision_function_cells(self, cells: ArrayLike) -> NDArray[np.float64]:
         """Return the scores of rows that ``kernel_.apply`` has mapped already.
 
@@ -201,20 +159,6 @@ class IKOGDClassifier(ClassifierMixin, OnlineLearner):
         """
         check_is_fitted(self, "kernel_")
         return self._score(self.kernel_._check_cells(cells))
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the class of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
-
-        Returns
-        -------
-        labels : ndarray of shape (n,)
-        """
-        scores = self.decision_function(X)  # first, since it checks that there are classes
-        return labels_of(scores, self.classes_)
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of each class.
@@ -231,145 +175,38 @@ class IKOGDClassifier(ClassifierMixin, OnlineLearner):
         probabilities : ndarray of shape (n, n_classes)
         """
         scores = self.decision_function(X)
-        if not hasattr(self, "kernel_"):
+        if not self._has_begun:
             counts = self._early_counts()
             return np.tile(counts / counts.sum(), (len(scores), 1))
         if len(self.classes_) == 1:
             return np.ones((len(scores), 1))
-        if self.loss == "logistic":
-            likelihoods = expit(scores if scores.ndim == 2 else np.column_stack([-scores, scores]))
-            return likelihoods / likelihoods.sum(axis=1, keepdims=True)
         columns = scores if scores.ndim == 2 else np.column_stack([np.zeros(len(scores)), scores])
-        return softmax(self._window.sharpness(len(self.classes_)) * columns, axis=1)
+        if self.loss == "logistic":
+            logarithms = log_expit(columns) if scores.ndim == 2 else columns
+        else:
+            logarithms = self._window.sharpness(len(self.classes_)) * columns
+        return favour(softmax(logarithms, axis=1), columns.argmax(axis=1))
 
-    # -- the classes
-
-    def _check_targets(self, table: Any, y: Any) -> NDArray[Any]:
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        labels = column_or_1d(y, warn=True)
-        check_consistent_length(table, labels)
-        check_classification_targets(labels)
-        return labels
-
-    def _begin_fit(self, labels: NDArray[Any]) -> None:
-        self._meet(labels, None)
-        if len(self.classes_) < 2:
-            raise ValueError(f"y must have at least 2 classes in fit; got only one class, {self.classes_[0]!r}.")
-
-    def _meet(self, labels: NDArray[Any], classes: ArrayLike | None) -> None:
-        """Take in the classes of labels; unless ``classes`` were given at the start, there may be new ones."""
-        given = None if classes is None else np.unique(np.asarray(classes))
-        if not hasattr(self, "classes_"):
-            self._is_open = given is None
-            self.classes_ = np.unique(labels) if given is None else given
-            self._counts = np.zeros(len(self.classes_), dtype=np.int64)
-            if given is not None and len(given) < 2:
-                raise ValueError(f"classes must be at least 2; got {given}.")
-        elif given is not None and not np.array_equal(given, self.classes_):
-            raise ValueError(f"classes must be the same in every call, {self.classes_}; got {given}.")
-        new = np.setdiff1d(labels, self.classes_)
-        if len(new) and not self._is_open:
-            raise ValueError(f"y must be of the classes {self.classes_} that were given; got {new[0]!r}.")
-        if len(new):
-            self._grow(np.union1d(self.classes_, new))
-
-    def _grow(self, classes: NDArray[Any]) -> None:
-        """Make room for new classes, each of which begins as what was learned for classes not seen yet."""
-        place = np.searchsorted(classes, self.classes_)
-        if hasattr(self, "_model"):
-            scored = classes if len(classes) > 2 else classes[1:]
-            columns, signs = zip(*(self._column_of(label) for label in [*scored, None]), strict=True)
-            self._model.rearrange(columns, signs)
-            self._window.rearrange(columns, signs, place)
-        counts = np.zeros(len(classes), dtype=np.int64)
-        counts[place] = self._counts
-        self.classes_, self._counts = classes, counts
-
-    def _column_of(self, label: Any) -> tuple[int, float]:
-        """Return the column of a class's score and its sign; a class not seen yet has the last column."""
-        known = np.flatnonzero(self.classes_ == label) if label is not None else np.empty(0)
-        if len(known) == 0:
-            return self._n_columns() - 1, 1.0
-        if len(self.classes_) > 2:
-            return int(known[0]), 1.0
-        # Two classes share one column; what is always true of one class is never true of those not seen.
-        return 0, 1.0 if known[0] == 1 else -1.0
-
-    def _n_columns(self) -> int:
-        n_classes = len(self.classes_)
-        return (n_classes if n_classes > 2 else n_classes - 1) + self._is_open
-
-    # -- learning and scoring
+    def _map(self, X: Any) -> NDArray[Any]:
+        return CellLearner._map(self, X)
 
     def _learn(
-        self, cells: NDArray[Any], labels: NDArray[Any], weights: NDArray[np.float64] | None, *, is_new: bool = True
+        self, rows: NDArray[Any], labels: NDArray[Any], weights: NDArray[np.float64] | None, *, is_new: bool = True
     ) -> None:
+        """Learn, and keep the last rows' scores before they are learned for the first time."""
         if not hasattr(self, "_window"):
             self._window = ScoreWindow(self._n_columns())
         classes = np.searchsorted(self.classes_, labels)
-        factors = self._row_factors(classes, weights)
-        n_classes = len(self.classes_)
-        targets = (
-            classes if n_classes > 2 else np.where(classes == n_classes - 1, 0, -1) if n_classes == 2 else classes - 1
-        )
-        targets = targets.astype(np.int32)
-        recent = max(0, len(cells) - self._window.size) if is_new else len(cells)
-        for part, scores in (
-            (slice(0, recent), None),
-            (slice(recent, None), np.empty((len(cells) - recent, self._n_columns()))),
-        ):
-            rows_factors = None if factors is None else factors[part]
-            self._model.learn(cells[part], targets[part], rows_factors, self._rule(), scores)
-            if scores is not None:
-                self._window.add(scores, classes[part])
+        counted_from = self._counted_from(classes)
+        factors, targets = self._row_factors(classes, weights), self._targets(classes)
+        recent = max(0, len(rows) - self._window.size) if is_new else len(rows)
+        scores = np.empty((len(rows) - recent, self._n_columns()))
+        for begin, end, out in ((0, recent, None), (recent, len(rows), scores)):
+            rule = self._rule([first - begin for first in counted_from])
+            part_factors = None if factors is None else factors[begin:end]
+            self._model.learn(rows[begin:end], targets[begin:end], part_factors, rule, out)
+        self._window.add(scores, classes[recent:])
 
-    def _row_factors(
-        self, classes: NDArray[np.intp], weights: NDArray[np.float64] | None
-    ) -> NDArray[np.float64] | None:
-        """Return the factors of the rows' steps, and count the rows."""
-        before = self._counts.copy()
-        self._counts += np.bincount(classes, minlength=len(before))
-        if self.class_weight is None:
-            return weights
-        if isinstance(self.class_weight, str):
-            factors = balanced_factors(classes, before)
-        else:
-            factors = np.array([float(self.class_weight.get(label, 1.0)) for label in self.classes_.tolist()])[classes]
-        return factors if weights is None else factors * weights
-
-    def _score(self, cells: NDArray[Any]) -> NDArray[np.float64]:
-        scores = self._model.score(cells, n_threads(self.n_jobs))
-        return scores[:, : len(self.classes_)] if len(self.classes_) > 2 else scores[:, 0]
-
-    def _early_scores(self, X: Any) -> NDArray[np.float64]:
-        """Return scores that speak for the commonest class, while rows are held back."""
-        check_is_fitted(self)
-        table = check_rows(self, X, reset=False)
-        check_finite(table, getattr(self, "feature_names_in_", None))
-        scores = np.full((table.shape[0], len(self.classes_)), -1.0)
-        scores[:, self._early_counts().argmax()] = 1.0
-        return scores if len(self.classes_) > 2 else scores[:, -1] if len(self.classes_) == 2 else -scores[:, 0]
-
-    def _early_counts(self) -> NDArray[np.int64]:
-        labels = self._held.joined()[1]
-        return np.bincount(np.searchsorted(self.classes_, labels), minlength=len(self.classes_))
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        is_known = self.class_weight is None or isinstance(self.class_weight, dict) or self.class_weight == "balanced"
-        if not is_known:
-            raise ValueError(f'class_weight must be None, "balanced" or a dict; got {self.class_weight!r}.')
-
-
-def balanced_factors(classes: NDArray[np.intp], before: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return, for each row, n / (k * n_c): rows, classes and rows of its class so far, itself included."""
-    n = before.sum() + np.arange(1, len(classes) + 1)
-    n_class = np.empty(len(classes))
-    is_first = np.zeros(len(classes), dtype=np.int64)
-    for c, count in enumerate(before):
-        rows = np.flatnonzero(classes == c)
-        n_class[rows] = count + np.arange(1, len(rows) + 1)
-        if count == 0 and len(rows):
-            is_first[rows[0]] = 1
-    return n / ((np.count_nonzero(before) + np.cumsum(is_first)) * n_class)
+    def _rearrange(self, columns: Sequence[int], signs: Sequence[float], place: NDArray[np.intp]) -> None:
+        super()._rearrange(columns, signs, place)
+        self._window.rearrange(columns, signs, place)

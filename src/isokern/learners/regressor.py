@@ -11,12 +11,11 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted
 
 from isokern._checks import is_number, n_threads
-from isokern._rows import check_finite, check_rows
 from isokern.feature_map import IsolationKernel
-from isokern.learners._online import OnlineLearner
+from isokern.learners._cells import CellLearner
 
 
-class IKOGDRegressor(RegressorMixin, OnlineLearner):
+class IKOGDRegressor(RegressorMixin, CellLearner):
     """Regressor that learns online: nonlinear functions, constant memory, constant time a row.
 
     The prediction is the mean of the targets so far plus the mean of the weights of the row's cells.
@@ -147,12 +146,9 @@ class IKOGDRegressor(RegressorMixin, OnlineLearner):
         -------
         predictions : ndarray of shape (n,)
         """
-        if hasattr(self, "kernel_"):
+        if self._has_begun:
             return self._score(self._map(X))
-        check_is_fitted(self)
-        table = check_rows(self, X, reset=False)
-        check_finite(table, getattr(self, "feature_names_in_", None))
-        return np.full(table.shape[0], self.mean_)
+        return np.full(self._checked_rows(X).shape[0], self.mean_)
 
     def predict_cells(self, cells: ArrayLike) -> NDArray[np.float64]:
         """Return the predicted target of rows that ``kernel_.apply`` has mapped already.
@@ -172,7 +168,7 @@ class IKOGDRegressor(RegressorMixin, OnlineLearner):
     def mean_(self) -> float:
         """The mean of the targets so far; while rows are held back, of those."""
         check_is_fitted(self)
-        if hasattr(self, "kernel_"):
+        if self._has_begun:
             return self._total / self._mass if self._mass > 0 else 0.0
         _, targets, weights = self._held.joined()
         return float(np.average(targets, weights=weights))
@@ -197,7 +193,7 @@ class IKOGDRegressor(RegressorMixin, OnlineLearner):
 
     def _learn(
         self,
-        cells: NDArray[Any],
+        rows: NDArray[Any],
         targets: NDArray[np.float64],
         weights: NDArray[np.float64] | None,
         *,
@@ -208,9 +204,10 @@ class IKOGDRegressor(RegressorMixin, OnlineLearner):
         # Running sums from the first row on, so that calls may be cut anywhere.
         totals = np.cumsum(np.concatenate([[self._total], masses * targets]))
         mass = np.cumsum(np.concatenate([[self._mass], masses]))
-        means = np.divide(totals[:-1], mass[:-1], out=np.zeros(len(targets)), where=mass[:-1] > 0)
+        # The first row has no mean before it and takes its own target for it.
+        means = np.divide(totals[:-1], mass[:-1], out=targets.copy(), where=mass[:-1] > 0)
         self._total, self._mass = float(totals[-1]), float(mass[-1])
-        self._model.learn(cells, targets - means, weights, self._rule(), None)
+        self._model.learn(rows, targets - means, weights, self._rule([0]), None)
 
     def _score(self, cells: NDArray[Any]) -> NDArray[np.float64]:
         return self._model.score(cells, n_threads(self.n_jobs))[:, 0] + self.mean_

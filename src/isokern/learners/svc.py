@@ -36,7 +36,7 @@ class IKSVC(ClassifierMixin, MappedEstimator):
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class.
     intercept_scaling : float, default=1.0
-        The larger, the less the intercept is regularised.
+        The larger, the less the intercept is regularised, and the longer LIBLINEAR takes; 10 is much.
     tol : float, default=1e-4
         Tolerance of LIBLINEAR's stopping rule.
     max_iter : int, default=1000
@@ -129,7 +129,7 @@ class IKSVC(ClassifierMixin, MappedEstimator):
             self.kernel_ = kernel
             self.classes_, self.n_iter_ = linear.classes_, linear.n_iter_
             # The map's values are 1/sqrt(t), a score is a mean over t: (1/t) sum of sqrt(t) * coef.
-            self._weights = np.ascontiguousarray(linear.coef_.T * math.sqrt(kernel.n_partitionings))
+            self._weights = np.ascontiguousarray(linear.coef_.T * math.sqrt(kernel._t))
         return self
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:

@@ -1,0 +1,208 @@
+// The rivals' loops as Python functions.
+#include "learning.hpp"
+
+#include <string>
+
+#include <nanobind/stl/string.h>
+
+#include "../adaraker.hpp"
+#include "../kernel_machine.hpp"
+#include "../linear.hpp"
+
+namespace isokern::bindings {
+namespace {
+
+void kernel_matrix(const KernelSpec &spec, const RowsArgument &rows, const RowsArgument &points,
+                   const Output<double> &values, int threads) {
+    const AnyRows any_rows = view(rows), any_points = view(points);
+    const nb::gil_scoped_release release;
+    std::visit(
+        [&](const auto &a, const auto &b) {
+            if (static_cast<std::int64_t>(values.shape(0)) != a.n_rows ||
+                static_cast<std::int64_t>(values.shape(1)) != b.n_rows || a.n_columns != b.n_columns)
+                throw std::invalid_argument("values must have a row for each row and a column for each point.");
+            isokern::kernel_matrix(spec, a, b, values.data(), threads);
+        },
+        any_rows, any_points);
+}
+
+void add_points(KernelMachine &machine, const RowsArgument &rows, const Table<double> &alpha) {
+    std::visit(
+        [&](const auto &table) {
+            if (static_cast<std::int64_t>(alpha.shape(0)) != table.n_rows ||
+                static_cast<std::int64_t>(alpha.shape(1)) != machine.n_scores())
+                throw std::invalid_argument("alpha must have a row for each point and a column for each score.");
+            for (std::int64_t r = 0; r < table.n_rows; ++r)
+                machine.add(table, r, alpha.data() + r * machine.n_scores());
+        },
+        view(rows));
+}
+
+void learn_machine(KernelMachine &machine, const RowsArgument &rows, const TargetArgument &targets,
+                   const OptionalVector &row_weights, const Rule &rule, Clock &clock, int threads) {
+    const AnyRows any = view(rows);
+    std::visit(
+        [&](const auto &table) {
+            check_columns(rule, machine.n_scores());
+            const AnyTarget target = view(targets, table.n_rows);
+            const double *factors = view(row_weights, table.n_rows);
+            const nb::gil_scoped_release release;
+            machine.learn(table, target, factors, rule.loss, rule.step, clock, threads);
+        },
+        any);
+}
+
+void score_machine(const KernelMachine &machine, const RowsArgument &rows, const Output<double> &scores, int threads) {
+    const AnyRows any = view(rows);
+    std::visit(
+        [&](const auto &table) {
+            if (static_cast<std::int64_t>(scores.shape(0)) != table.n_rows ||
+                static_cast<std::int64_t>(scores.shape(1)) != machine.n_scores())
+                throw std::invalid_argument("scores must have a row for each row.");
+            const nb::gil_scoped_release release;
+            machine.score(table, scores.data(), threads);
+        },
+        any);
+}
+
+// The support vectors as CSR arrays, and their coefficients one score after the other.
+nb::tuple support_of(const KernelMachine &machine) {
+    const KernelPoints &points = machine.points();
+    std::vector<double> alpha;
+    for (std::int64_t k = 0; k < machine.n_scores(); ++k)
+        alpha.insert(alpha.end(), machine.alpha(k).begin(), machine.alpha(k).end());
+    return nb::make_tuple(to_array(std::vector(points.stored_values())), to_array(std::vector(points.stored_columns())),
+                          to_array(std::vector(points.stored_starts())), to_array(std::move(alpha)));
+}
+
+void learn_linear(const Table<double> &features, const TargetArgument &targets, const OptionalVector &row_weights,
+                  const Rule &rule, const Output<double> &values, const OptionalOutput &sums,
+                  const nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> &n_updates,
+                  Clock &clock) {
+    const DenseRows<double> rows = view(features);
+    const bool fits = values.shape(0) == features.shape(1) && n_updates.size() == values.shape(1) &&
+                      (!sums || (sums->shape(0) == values.shape(0) && sums->shape(1) == values.shape(1)));
+    if (!fits)
+        throw std::invalid_argument("weights must have a row for each feature.");
+    check_columns(rule, static_cast<std::int64_t>(values.shape(1)));
+    const AnyTarget target = view(targets, rows.n_rows);
+    const double *factors = view(row_weights, rows.n_rows);
+    const LinearWeights weights{values.data(), sums ? sums->data() : nullptr, n_updates.data(),
+                                static_cast<std::int64_t>(values.shape(1))};
+    const nb::gil_scoped_release release;
+    isokern::learn_linear(rows, target, factors, rule.loss, rule.step, weights, clock);
+}
+
+void project(const RowsArgument &rows, const Table<double> &matrix, const Output<double> &projected, int threads) {
+    const AnyRows any = view(rows);
+    const nb::gil_scoped_release release;
+    std::visit(
+        [&](const auto &table) {
+            if (static_cast<std::int64_t>(matrix.shape(0)) != table.n_columns ||
+                static_cast<std::int64_t>(projected.shape(0)) != table.n_rows || projected.shape(1) != matrix.shape(1))
+                throw std::invalid_argument("the matrix must have a row for each column of the rows.");
+            isokern::project(table, matrix.data(), static_cast<std::int64_t>(matrix.shape(1)), projected.data(),
+                             threads);
+        },
+        any);
+}
+
+// The arrays of AdaRaker as Python holds them: theta (columns, experts, kernels, 2 D), weights (columns, experts,
+// kernels), confidences (columns, experts).
+struct AdaRaker {
+    Vector<double> bandwidths;
+    nb::ndarray<float, nb::ndim<4>, nb::c_contig, nb::device::cpu> theta;
+    nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu> weights;
+    Output<double> confidences;
+    double rate, shrinkage;
+    bool restarts_cold;
+
+    AdaRakerState state(const Table<double> &projections) const {
+        const std::size_t n_columns = theta.shape(0), n_experts = theta.shape(1), n_kernels = bandwidths.size();
+        const bool fits = theta.shape(2) == n_kernels && theta.shape(3) == 2 * projections.shape(1) &&
+                          weights.shape(0) == n_columns && weights.shape(1) == n_experts &&
+                          weights.shape(2) == n_kernels && confidences.shape(0) == n_columns &&
+                          confidences.shape(1) == n_experts && n_experts < 62;
+        if (!fits)
+            throw std::invalid_argument("the arrays of AdaRaker must fit each other.");
+        return {bandwidths.data(),
+                static_cast<std::int64_t>(n_kernels),
+                static_cast<std::int64_t>(projections.shape(1)),
+                static_cast<std::int64_t>(n_experts),
+                static_cast<std::int64_t>(n_columns),
+                theta.data(),
+                weights.data(),
+                confidences.data(),
+                rate,
+                shrinkage,
+                restarts_cold};
+    }
+};
+
+void score_adaraker(const AdaRaker &model, const Table<double> &projections, std::int64_t rounds,
+                    const Output<double> &scores, int threads) {
+    const AdaRakerState state = model.state(projections);
+    if (scores.shape(0) != projections.shape(0) || static_cast<std::int64_t>(scores.shape(1)) != state.n_columns)
+        throw std::invalid_argument("scores must have a row for each row.");
+    const DenseRows<double> rows = view(projections);
+    const nb::gil_scoped_release release;
+    isokern::score_adaraker(rows, state, rounds, scores.data(), threads);
+}
+
+void learn_adaraker(const AdaRaker &model, const Table<double> &projections, const Vector<std::int32_t> &targets,
+                    const OptionalVector &row_weights, std::int64_t rounds) {
+    const AdaRakerState state = model.state(projections);
+    const DenseRows<double> rows = view(projections);
+    const double *factors = view(row_weights, rows.n_rows);
+    if (targets.size() != projections.shape(0))
+        throw std::invalid_argument("there must be a target for each row.");
+    const nb::gil_scoped_release release;
+    isokern::learn_adaraker(rows, targets.data(), factors, state, rounds);
+}
+
+} // namespace
+
+void register_rivals(nb::module_ &m) {
+    using namespace nb::literals;
+
+    nb::class_<KernelSpec>(m, "KernelSpec")
+        .def(
+            "__init__",
+            [](KernelSpec *self, const std::string &name, double factor, double offset, int degree, bool normalised) {
+                new (self) KernelSpec(kernel_by_name(name, factor, offset, degree, normalised));
+            },
+            "name"_a, "factor"_a, "offset"_a, "degree"_a, "normalised"_a);
+    m.def("kernel_matrix", &kernel_matrix, "spec"_a, "rows"_a.noconvert(), "points"_a.noconvert(),
+          "values"_a.noconvert(), "threads"_a);
+
+    nb::class_<KernelMachine>(m, "KernelMachine")
+        .def(nb::init<const KernelSpec &, std::int64_t, std::int64_t>(), "spec"_a, "n_columns"_a, "n_scores"_a)
+        .def("add", &add_points, "rows"_a.noconvert(), "alpha"_a.noconvert())
+        .def("learn", &learn_machine, "rows"_a.noconvert(), "targets"_a.noconvert(), "row_weights"_a.noconvert().none(),
+             "rule"_a, "clock"_a, "threads"_a)
+        .def("score", &score_machine, "rows"_a.noconvert(), "scores"_a.noconvert(), "threads"_a)
+        .def("support", &support_of)
+        .def_prop_ro("size", [](const KernelMachine &machine) { return machine.points().size(); });
+
+    m.def("learn_linear", &learn_linear, "features"_a.noconvert(), "targets"_a.noconvert(),
+          "row_weights"_a.noconvert().none(), "rule"_a, "values"_a.noconvert(), "sums"_a.noconvert().none(),
+          "n_updates"_a.noconvert(), "clock"_a);
+    m.def("project", &project, "rows"_a.noconvert(), "matrix"_a.noconvert(), "projected"_a.noconvert(), "threads"_a);
+
+    nb::class_<AdaRaker>(m, "AdaRaker")
+        .def(
+            "__init__",
+            [](AdaRaker *self, const Vector<double> &bandwidths,
+               const nb::ndarray<float, nb::ndim<4>, nb::c_contig, nb::device::cpu> &theta,
+               const nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu> &weights,
+               const Output<double> &confidences, double rate, double shrinkage, bool restarts_cold) {
+                new (self) AdaRaker{bandwidths, theta, weights, confidences, rate, shrinkage, restarts_cold};
+            },
+            "bandwidths"_a.noconvert(), "theta"_a.noconvert(), "weights"_a.noconvert(), "confidences"_a.noconvert(),
+            "rate"_a, "shrinkage"_a, "restarts_cold"_a)
+        .def("score", &score_adaraker, "projections"_a.noconvert(), "rounds"_a, "scores"_a.noconvert(), "threads"_a)
+        .def("learn", &learn_adaraker, "projections"_a.noconvert(), "targets"_a.noconvert(),
+             "row_weights"_a.noconvert().none(), "rounds"_a);
+}
+
+} // namespace isokern::bindings

@@ -1,0 +1,84 @@
+// Points to which a kernel of the classic kind (Laplacian, Gaussian, ...) is evaluated, one row against all of them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "column_numbers.hpp"
+#include "rows.hpp"
+#include "similarities.hpp"
+
+namespace isokern {
+
+// A kernel as a function of a sum over columns: exp(-factor sum), (factor sum + offset)^degree, or the sum itself.
+struct KernelSpec {
+    enum class Form { decay, power, plain };
+
+    Measure measure;
+    Form form;
+    double factor = 1.0, offset = 0.0;
+    int degree = 1;
+    bool normalised = false; // divide by sqrt(k(x, x) k(z, z))
+};
+
+KernelSpec kernel_by_name(std::string_view name, double factor, double offset, int degree, bool normalised);
+
+// A row's non-zero values, and what is needed of it as a whole.
+struct KernelRow {
+    std::vector<std::int32_t> columns;
+    std::vector<double> values;
+    std::vector<double> dense; // all values, if they are quicker than the non-zero ones
+    double total = 0.0;        // the sum with the all-zero point
+    double self = 1.0;         // k(x, x), if the kernel is normalised
+};
+
+// With few columns the points are written out in panels, with many they are an inverted index. Each kernel value is
+// computed by itself, so it does not depend on what else is evaluated.
+class KernelPoints {
+  public:
+    KernelPoints(const KernelSpec &spec, std::int64_t n_columns);
+
+    std::int64_t size() const { return size_; }
+    std::int64_t n_columns() const { return n_columns_; }
+    const KernelSpec &spec() const { return spec_; }
+
+    template <class Rows> void load(const Rows &rows, std::int64_t r, KernelRow &row) const;
+    void add(const KernelRow &row);
+
+    // values[k] = k(row, point first + k) for k < n; first a multiple of kLane, room for n rounded up to one.
+    void evaluate(const KernelRow &row, std::int64_t first, std::int64_t n, double *values) const;
+
+    // All points as CSR: values, columns, starts.
+    const std::vector<double> &stored_values() const { return stored_values_; }
+    const std::vector<std::int32_t> &stored_columns() const { return stored_columns_; }
+    const std::vector<std::int64_t> &stored_starts() const { return stored_starts_; }
+
+  private:
+    struct Posting {
+        std::int64_t point;
+        double value;
+    };
+
+    void add_to_panels(const KernelRow &row);
+    void add_to_index(const KernelRow &row);
+    void sums_from_index(const KernelRow &row, std::int64_t first, std::int64_t n, double *sums) const;
+    void finish(const KernelRow &row, std::int64_t first, std::int64_t n, double *values) const;
+
+    KernelSpec spec_;
+    std::int64_t n_columns_, size_ = 0;
+    bool in_panels_;
+    std::vector<double> panels_, totals_, selves_;
+    ColumnNumbers numbers_;
+    std::vector<std::vector<Posting>> postings_;
+    std::vector<double> stored_values_;
+    std::vector<std::int32_t> stored_columns_;
+    std::vector<std::int64_t> stored_starts_{0};
+};
+
+// values[a, b] = k(rows a, points b).      out: values, rows.n_rows x points.n_rows
+template <class Rows, class Points>
+void kernel_matrix(const KernelSpec &spec, const Rows &rows, const Points &points, double *values, int threads);
+
+} // namespace isokern

@@ -1,0 +1,27 @@
+// Online gradient descent on dense features, such as random Fourier features: f_k(z) = sum_j w[j, k] z_j.
+#pragma once
+
+#include <cstdint>
+
+#include "online.hpp"
+#include "rows.hpp"
+
+namespace isokern {
+
+struct LinearWeights {
+    double *values;          // w, n_features x n_columns
+    double *sums;            // of w over the updates of each column, or null if there is no averaging
+    std::int64_t *n_updates; // by column
+    std::int64_t n_columns;
+};
+
+// One pass over the rows of features in order: where g = dL/df is not 0, w[:, k] -= eta g z.
+//   in: features, targets, row_weights (or null)      changed: weights, clock
+void learn_linear(const DenseRows<double> &features, const AnyTarget &targets, const double *row_weights,
+                  const AnyLoss &loss, const Step &step, const LinearWeights &weights, Clock &clock);
+
+// projected[r, m] = sum_j rows[r, j] matrix[j, m]; each row by itself, so the result does not depend on the others.
+template <class Rows>
+void project(const Rows &rows, const double *matrix, std::int64_t n_features, double *projected, int threads);
+
+} // namespace isokern

@@ -1,0 +1,23 @@
+#include "similarities.hpp"
+
+#include "cpu.hpp"
+
+namespace isokern {
+
+extern const Similarities similarities_baseline;
+#if defined(__x86_64__)
+extern const Similarities similarities_avx2;
+extern const Similarities similarities_avx512;
+#endif
+
+const Similarities &best_similarities() {
+#if defined(__x86_64__)
+    if (has_avx512())
+        return similarities_avx512;
+    if (has_avx2())
+        return similarities_avx2;
+#endif
+    return similarities_baseline;
+}
+
+} // namespace isokern

@@ -1,0 +1,168 @@
+"""Probabilities: they sum to 1, agree with the predicted class, and come from scores of rows not yet learned."""
+
+from __future__ import annotations
+
+import lzma
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import expit
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_svmlight_file, make_blobs
+from sklearn.metrics import brier_score_loss
+from sklearn.svm import LinearSVC
+
+from isokern import IKOGDClassifier, IsolationKernel
+from learning import LOSSES, SMALL, feed, make_kernel, make_rows, make_stream, same_model
+
+every_loss = pytest.mark.parametrize("loss", LOSSES)
+every_hinge = pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+
+
+@every_loss
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_the_probabilities_of_a_row_sum_to_one(n_classes, loss):
+    X, y = make_rows(200, n_classes)
+    probabilities = IKOGDClassifier(loss=loss, **SMALL).fit(X, y).predict_proba(X)
+    assert probabilities.min() >= 0
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+
+
+@given(
+    seed=st.integers(0, 1000),
+    n_classes=st.integers(2, 5),
+    options=st.fixed_dictionaries(
+        {
+            "loss": st.sampled_from(LOSSES),
+            "schedule": st.sampled_from(["constant", "decaying", "adagrad"]),
+            "average": st.booleans(),
+        }
+    ),
+)
+def test_the_most_probable_class_is_the_predicted_one(seed, n_classes, options):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(60, 2)), rng.integers(n_classes, size=60)
+    model = IKOGDClassifier(n_partitionings=3, n_cells=4, random_state=seed, **options).fit(X, y)
+    assert np.array_equal(model.classes_[model.predict_proba(X).argmax(axis=1)], model.predict(X))
+
+
+@every_loss
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("scale", [1e-6, 1e2, 1e4])
+def test_the_most_probable_class_is_the_predicted_one_however_small_or_large_the_scores(scale, n_classes, loss):
+    X, y = make_rows(200, n_classes)
+    model = IKOGDClassifier(loss=loss, **SMALL).fit(X, y)
+    model._model.values *= scale
+    assert np.array_equal(model.classes_[model.predict_proba(X).argmax(axis=1)], model.predict(X))
+
+
+def test_a_score_of_next_to_nothing_makes_the_predicted_class_the_most_probable():
+    X, _ = make_rows(50)
+    model = IKOGDClassifier(schedule="constant", learning_rate=0.1, kernel=make_kernel(X))
+    one = np.repeat(X[:1], 6, axis=0)
+    model.partial_fit(one, [1, 1, 1, 0, 0, 0])  # 0.1 + 0.1 + 0.1 - 0.1 - 0.1 - 0.1 is 2.8e-17
+    assert model.predict_proba(one[:1]).argmax() == model.predict(one[:1])[0]
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_probabilities_of_a_row_sum_to_one_after_huge_steps(n_classes, loss):
+    X, y = make_rows(200, n_classes)
+    model = IKOGDClassifier(loss=loss, schedule="constant", learning_rate=5000.0, **SMALL).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+
+@every_hinge
+def test_two_classes_have_the_sigmoid_of_the_score_times_one_positive_factor(loss):
+    X, y = make_rows(300)
+    model = IKOGDClassifier(loss=loss, **SMALL).fit(X, y)
+    scores, probabilities = model.decision_function(X), model.predict_proba(X)
+    factors = np.log(probabilities[:, 1] / probabilities[:, 0]) / scores
+    assert factors[0] > 0
+    np.testing.assert_allclose(factors, factors[0])
+
+
+@every_hinge
+def test_more_classes_have_the_softmax_of_the_scores_times_one_positive_factor(loss):
+    X, y = make_rows(300, 4)
+    model = IKOGDClassifier(loss=loss, **SMALL).fit(X, y)
+    scores, logarithms = model.decision_function(X), np.log(model.predict_proba(X))
+    factors = np.diff(logarithms, axis=1) / np.diff(scores, axis=1)
+    assert factors[0, 0] > 0
+    np.testing.assert_allclose(factors, factors[0, 0], rtol=1e-5)
+
+
+def test_the_logistic_loss_of_two_classes_gives_probabilities_by_itself():
+    X, y = make_rows(300)
+    model = IKOGDClassifier(loss="logistic", **SMALL).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], expit(model.decision_function(X)))
+
+
+@every_hinge
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_nothing_is_certain_where_labels_are_noise(n_classes, loss):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2000, 3)), rng.integers(n_classes, size=2000)
+    model = IKOGDClassifier(n_cells=256, loss=loss, random_state=0).fit(X, y)
+    assert model.predict_proba(X).max() < 1 / n_classes + 0.2
+
+
+@every_loss
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_much_is_certain_where_classes_are_far_apart(n_classes, loss):
+    X, y = make_blobs(1000, centers=n_classes, cluster_std=0.5, random_state=0)
+    probabilities = IKOGDClassifier(loss=loss, random_state=0).fit(X, y).predict_proba(X)
+    assert probabilities[np.arange(1000), y].mean() > 0.9
+
+
+@every_hinge
+def test_nothing_is_quite_certain_even_if_every_score_is_right(loss):
+    X = np.repeat([[0.0], [1.0]], 200, axis=0)
+    y = np.repeat([0, 1], 200)
+    model = IKOGDClassifier(n_partitionings=20, n_cells=2, loss=loss, random_state=0).fit(X, y)
+    assert 0.9 < model.predict_proba([[1.0]])[0, 1] < 1
+
+
+def test_only_the_first_pass_counts():
+    X, y = make_rows(200, 3)
+    kernel = make_kernel(X)
+    one, three = (IKOGDClassifier(kernel=kernel, n_passes=n, shuffle=False).fit(X, y)._window for n in (1, 3))
+    assert np.array_equal(one.scores, three.scores)
+    assert one.n_seen == three.n_seen
+
+
+@pytest.fixture
+def narrow_window(monkeypatch):
+    """Let probabilities be learned from the 32 most recent rows."""
+    monkeypatch.setattr("isokern.learners._calibration.ScoreWindow.size", 32)
+
+
+@pytest.mark.usefixtures("narrow_window")
+@pytest.mark.parametrize("size", [1, 7, 50, 120])
+def test_the_most_recent_rows_count_however_the_stream_is_cut(size):
+    X, y, weights = make_stream()
+    kernel = make_kernel(X)
+    whole, parts = (feed(IKOGDClassifier(kernel=kernel), [n] * 120, X, y, weights) for n in (120, size))
+    assert same_model(whole, parts)
+    assert np.array_equal(np.unique(whole._window.scores, axis=0), np.unique(parts._window.scores, axis=0))
+    np.testing.assert_allclose(whole.predict_proba(X), parts.predict_proba(X), rtol=0, atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def a9a(data_set):
+    def load(name):
+        with lzma.open(data_set(name)) as file:
+            return load_svmlight_file(file, n_features=123)
+
+    return load("a9a"), load("a9a.t")
+
+
+def test_the_brier_score_on_a9a_is_near_that_of_a_calibrated_linear_machine_on_the_same_map(a9a):
+    (X, y), (X_test, y_test) = a9a
+    kernel = IsolationKernel(random_state=0).fit(X)
+    linear = CalibratedClassifierCV(LinearSVC(), cv=3).fit(kernel.transform(X), y)
+    model = IKOGDClassifier(kernel=kernel, random_state=0).fit(X, y)
+    expected = brier_score_loss(y_test, linear.predict_proba(kernel.transform(X_test))[:, 1])
+    assert brier_score_loss(y_test, model.predict_proba(X_test)[:, 1]) <= expected + 0.005

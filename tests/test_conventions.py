@@ -1,0 +1,63 @@
+"""What the package promises about itself."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import isokern
+from isokern import _core
+
+ROOT = Path(__file__).parents[1]
+TEXT = {".py", ".pyi", ".cpp", ".hpp", ".md", ".rst", ".txt", ".toml", ".cff", ".yaml", ".yml", ".cmake"}
+
+
+def public_members(name):
+    value = getattr(isokern, name)
+    members = vars(value).items() if inspect.isclass(value) else ()
+    return [f"{name}.{member}" for member, function in members if callable(function) and not member.startswith("_")]
+
+
+@pytest.mark.parametrize("name", [*isokern.__all__, *(m for name in isokern.__all__ for m in public_members(name))])
+def test_every_public_name_has_a_docstring(name):
+    value = isokern
+    for part in name.split("."):
+        value = getattr(value, part)
+    assert inspect.getdoc(value)
+
+
+def test_everything_in_all_can_be_imported():
+    assert all(hasattr(isokern, name) for name in isokern.__all__)
+
+
+def test_the_stub_of_the_core_names_exactly_what_is_public_there():
+    stub = ast.parse((Path(isokern.__file__).parent / "_core.pyi").read_text())
+    named = {node.name for node in stub.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    assert named == {name for name in dir(_core) if not name.startswith("_")}
+
+
+def test_the_stub_of_the_core_names_exactly_the_methods_of_its_classes():
+    stub = ast.parse((Path(isokern.__file__).parent / "_core.pyi").read_text())
+    classes = [node for node in stub.body if isinstance(node, ast.ClassDef)]
+    named = {(node.name, f.name) for node in classes for f in node.body if isinstance(f, ast.FunctionDef)}
+    public = {(node.name, m) for node in classes for m in vars(getattr(_core, node.name)) if not m.startswith("_")}
+    assert {pair for pair in named if pair[1] != "__init__"} == public
+
+
+def test_the_version_is_that_of_the_project_file():
+    if not (ROOT / "pyproject.toml").exists():
+        pytest.skip("there is no pyproject.toml beside the tests")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == isokern.__version__
+
+
+def test_no_file_names_a_folder_of_somebody_s_machine():
+    files = [file for part in ("src", "cpp", "tests", "docs") for file in (ROOT / part).rglob("*")]
+    files = [file for file in [*files, *ROOT.glob("*")] if file.suffix in TEXT]
+    named = re.compile(r"(?<![\w.])/(?:home|root|Users|work|workspace)/")
+    assert [str(file.relative_to(ROOT)) for file in files if named.search(file.read_text())] == []

@@ -1,0 +1,479 @@
+"""Isolation trees, Voronoi cells, their samples, and partitionings of the user's own."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import sparse, stats
+from sklearn.base import BaseEstimator
+
+import reference
+import tables
+from isokern import IsolationKernel, _core
+
+ANY_NUMBER = st.sampled_from([0.0, 0.0, 1.0, -1.0, 0.5]) | st.floats(allow_nan=False, allow_infinity=False)
+EIGHTHS = st.integers(-40, 40).map(lambda k: k / 8)
+
+
+def small_tables(elements):
+    shapes = st.tuples(st.integers(2, 12), st.integers(1, 4))
+    return arrays(np.float64, shapes, elements=elements)
+
+
+def draw_samples(n_rows, n_partitionings, sample_size, seed):
+    samples = _core.draw_samples(n_rows, n_partitionings, sample_size, seed)
+    return samples.reshape(n_partitionings, sample_size)
+
+
+def make_kernel(method):
+    return IsolationKernel(
+        n_partitionings=tables.N_PARTITIONINGS,
+        n_cells=tables.N_CELLS,
+        random_state=tables.SEED,
+        **tables.METHODS[method],
+    )
+
+
+# Samples
+
+
+@pytest.mark.parametrize("seed", [0, 1, 12345678901234567890])
+@pytest.mark.parametrize(("n_rows", "sample_size"), [(1, 1), (2, 2), (50, 7), (1000, 1000)])
+def test_samples_equal_the_numpy_twin(n_rows, sample_size, seed):
+    expected = reference.draw_samples(n_rows, 3, sample_size, seed)
+    np.testing.assert_array_equal(draw_samples(n_rows, 3, sample_size, seed), expected)
+
+
+@given(n_rows=st.integers(1, 200), seed=st.integers(0, 2**64 - 1), data=st.data())
+def test_a_sample_has_no_row_twice(n_rows, seed, data):
+    samples = draw_samples(n_rows, 3, data.draw(st.integers(1, n_rows)), seed)
+    assert all(len(np.unique(sample)) == len(sample) for sample in samples)
+
+
+@given(n_rows=st.integers(1, 200), seed=st.integers(0, 2**64 - 1), data=st.data())
+def test_a_smaller_sample_is_the_beginning_of_a_larger_one(n_rows, seed, data):
+    large = data.draw(st.integers(1, n_rows))
+    small = data.draw(st.integers(1, large))
+    samples = draw_samples(n_rows, 3, large, seed)
+    np.testing.assert_array_equal(draw_samples(n_rows, 3, small, seed), samples[:, :small])
+
+
+@pytest.mark.parametrize("place", [0, 1, 9])
+def test_every_place_of_a_sample_is_uniform_over_the_rows(place):
+    chosen = draw_samples(20, 20_000, 10, seed=5)[:, place]
+    assert stats.chisquare(np.bincount(chosen, minlength=20)).pvalue > 0.001
+
+
+def test_every_pair_of_rows_is_sampled_equally_often():
+    first, second = draw_samples(6, 30_000, 2, seed=5).T
+    counts = np.bincount(6 * first + second, minlength=36).reshape(6, 6)
+    assert stats.chisquare(counts[~np.eye(6, dtype=bool)]).pvalue > 0.001
+
+
+def test_the_samples_of_neighbouring_partitionings_are_independent():
+    first = draw_samples(6, 30_000, 1, seed=5)[:, 0]
+    counts = np.bincount(6 * first[:-1] + first[1:], minlength=36)
+    assert stats.chisquare(counts).pvalue > 0.001
+
+
+def test_the_samples_of_neighbouring_seeds_are_independent():
+    first = np.array([draw_samples(6, 1, 1, seed)[0, 0] for seed in range(30_000)])
+    counts = np.bincount(6 * first[:-1] + first[1:], minlength=36)
+    assert stats.chisquare(counts).pvalue > 0.001
+
+
+# Cells equal the NumPy twin's
+
+
+@pytest.mark.parametrize("apply_form", tables.FORMS)
+@pytest.mark.parametrize("fit_form", tables.FORMS)
+@pytest.mark.parametrize("method", tables.METHODS)
+@pytest.mark.parametrize("name", tables.TABLES)
+def test_cells_equal_the_numpy_twin(name, method, fit_form, apply_form):
+    D, X = tables.table(name)
+    kernel = make_kernel(method).fit(tables.FORMS[fit_form](D))
+    cells = kernel.apply(tables.FORMS[apply_form](X))
+    np.testing.assert_array_equal(cells, tables.expected_cells(name, method))
+
+
+@pytest.mark.parametrize("method", tables.METHODS)
+@pytest.mark.parametrize("form", tables.FORMS)
+@pytest.mark.parametrize("wide", [False, True])
+@given(rows=small_tables(ANY_NUMBER), random_state=st.integers(0, 1000), data=st.data())
+def test_cells_equal_the_numpy_twin_on_any_numbers(method, form, wide, rows, random_state, data):
+    if wide:
+        spread = np.zeros((len(rows), tables.WIDE))
+        spread[:, :: tables.WIDE // 4][:, : rows.shape[1]] = rows
+        rows = spread
+    n_fitted = data.draw(st.integers(2, len(rows)))
+    n_cells = data.draw(st.integers(2, n_fitted))
+    D, make = rows[:n_fitted], tables.FORMS[form]
+    kernel = IsolationKernel(n_partitionings=4, n_cells=n_cells, random_state=random_state, **tables.METHODS[method])
+    cells = kernel.fit(make(D)).apply(make(rows))
+    seed = reference.seed_of(random_state)
+    if method == "voronoi":
+        expected = reference.voronoi_cells(rows, D, 4, n_cells, seed)
+    else:
+        depth = {"tree": None, "tree of log2 depth": int(np.ceil(np.log2(n_cells))), "tree of depth 2": 2}[method]
+        expected = reference.tree_cells(rows, D, 4, n_cells, seed, depth)
+    np.testing.assert_array_equal(cells, expected)
+
+
+MANY_POINTS = {
+    "normal": lambda rng: rng.normal(size=(1500, 6)),
+    "zero or one": lambda rng: rng.integers(0, 2, (1500, 9)).astype(float),
+    "offset": lambda rng: 1e6 + 1e-3 * rng.normal(size=(1500, 6)),
+    "almost equally far": lambda rng: 1.0 + 1e-9 * rng.normal(size=(1500, 6)),
+    "on a circle around the rows": lambda rng: np.exp(2j * np.pi * rng.random((1500, 1))).view(float),
+    "float32": lambda rng: rng.normal(size=(1500, 6)).astype(np.float32),
+}
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("name", MANY_POINTS)
+def test_voronoi_cells_among_many_points_equal_the_numpy_twin(name, wide):
+    rng = np.random.default_rng(2)
+    D = MANY_POINTS[name](rng)
+    X = np.concatenate([D[:100] + 0.1 * D[100:200], D[200:251], np.zeros_like(D[:1])])
+    expected = reference.voronoi_cells(X, D, 12, 150, reference.seed_of(0))
+    if wide:
+        shape = (tables.WIDE, D.shape[1])
+        spread = sparse.csr_array((np.ones(shape[1]), (np.arange(shape[1]) * 300, np.arange(shape[1]))), shape=shape).T
+        D, X = (sparse.csr_array(rows) @ spread.astype(rows.dtype) for rows in (D, X))
+    cells = IsolationKernel("voronoi", 12, 150, random_state=0).fit(D).apply(X)
+    np.testing.assert_array_equal(cells, expected)
+
+
+def test_points_beyond_float32_s_precision_next_to_two_far_ones_equal_the_numpy_twin():
+    D = np.random.default_rng(0).integers(-9, 10, (64, 3)) * 2.0**-73
+    D[:2] = [[1, 0, 0], [-1, 0, 0]]
+    X = D + 2.0**-74
+    cells = IsolationKernel("voronoi", 4, 64, random_state=0).fit(D).apply(X)
+    np.testing.assert_array_equal(cells, reference.voronoi_cells(X, D, 4, 64, reference.seed_of(0)))
+
+
+@pytest.mark.parametrize("form", tables.FORMS)
+def test_trees_on_many_points_equal_the_numpy_twin(form):
+    rng = np.random.default_rng(2)
+    D = rng.normal(size=(700, 40)).round(1) * (rng.random((700, 40)) < 0.2)
+    make = tables.FORMS[form]
+    cells = IsolationKernel("tree", 3, 500, random_state=0).fit(make(D)).apply(make(D[:150]))
+    np.testing.assert_array_equal(cells, reference.tree_cells(D[:150], D, 3, 500, reference.seed_of(0)))
+
+
+@pytest.mark.parametrize("method", tables.METHODS)
+def test_a_wide_sparse_table_falls_into_the_cells_of_its_columns_that_are_not_empty(method):
+    rng = np.random.default_rng(4)
+    narrow = sparse.csr_array(rng.normal(size=(60, 20)) * (rng.random((60, 20)) < 0.3))
+    wide = sparse.csr_array((narrow.data, narrow.indices * 100_000, narrow.indptr), shape=(60, 2_000_000))
+    kernel = make_kernel(method)
+    np.testing.assert_array_equal(kernel.fit(wide).apply(wide), kernel.fit(narrow).apply(narrow))
+
+
+# Each sampled point and its cell
+
+
+def places_of_first_equal(points):
+    first = {}
+    return [first.setdefault(point.tobytes(), place) for place, point in enumerate(points + 0.0)]
+
+
+def assert_sampled_points_fall_into_their_own_cells(partitioning, rows, n_cells, random_state):
+    cells = IsolationKernel(partitioning, 5, n_cells, random_state=random_state).fit(rows).apply(rows)
+    samples = reference.draw_samples(len(rows), 5, n_cells, reference.seed_of(random_state))
+    for i, sample in enumerate(samples):
+        np.testing.assert_array_equal(cells[sample, i], places_of_first_equal(rows[sample]))
+
+
+@pytest.mark.parametrize("partitioning", ["tree", "voronoi"])
+@given(rows=small_tables(EIGHTHS), random_state=st.integers(0, 1000), data=st.data())
+def test_every_sampled_point_falls_into_its_own_cell(partitioning, rows, random_state, data):
+    n_cells = data.draw(st.integers(2, len(rows)))
+    assert_sampled_points_fall_into_their_own_cells(partitioning, rows, n_cells, random_state)
+
+
+@given(rows=small_tables(ANY_NUMBER), random_state=st.integers(0, 1000), data=st.data())
+def test_trees_tell_any_two_unequal_points_apart(rows, random_state, data):
+    n_cells = data.draw(st.integers(2, len(rows)))
+    assert_sampled_points_fall_into_their_own_cells("tree", rows, n_cells, random_state)
+
+
+@pytest.mark.parametrize(("max_depth", "most_leaves"), [(1, 2), (2, 4), (3, 8), ("log2", 16)])
+def test_a_limit_on_depth_limits_the_number_of_leaves(max_depth, most_leaves):
+    X = np.random.default_rng(0).normal(size=(500, 3))
+    kernel = IsolationKernel("tree", 20, 16, max_depth=max_depth, random_state=0).fit(X)
+    assert max(len(np.unique(column)) for column in kernel.apply(X).T) <= most_leaves
+
+
+def test_log2_depth_is_rounded_up():
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    capped = [IsolationKernel(n_cells=33, max_depth=depth, random_state=0).fit(X).apply(X) for depth in ("log2", 6)]
+    np.testing.assert_array_equal(*capped)
+
+
+def test_a_tree_splits_at_points_uniform_between_the_two_ends():
+    X = np.array([[0.0], [1.0]])
+    kernel = IsolationKernel("tree", 4000, 2, random_state=0).fit(X)
+    ticks = np.linspace(0, 1, 21)[1:-1, None]
+    is_right = kernel.apply(ticks) == kernel.apply(X[1:])
+    np.testing.assert_allclose(is_right.mean(axis=1), ticks[:, 0], atol=0.03)
+
+
+def test_a_tree_splits_equally_often_on_each_column_that_is_not_constant():
+    X = np.array([[0.0, 0.0, 7.0, 0.0], [1.0, 1000.0, 7.0, 1e-6]])
+    kernel = IsolationKernel("tree", 6000, 2, random_state=0).fit(X)
+    at_first, at_second = kernel.apply(X)
+    moved = np.repeat(X[:1], 4, axis=0) + np.diag([1.0, 1000.0, 7.0, 1e-6])
+    n_turned = (kernel.apply(moved) == at_second).sum(axis=1)
+    assert n_turned[2] == 0
+    assert stats.chisquare(n_turned[[0, 1, 3]]).pvalue > 0.001
+    assert (at_first != at_second).all()
+
+
+# Seeds
+
+
+@pytest.mark.parametrize("partitioning", ["tree", "voronoi"])
+def test_one_seed_gives_the_same_bytes(partitioning):
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    first, second = (IsolationKernel(partitioning, random_state=7).fit(X).apply(X).tobytes() for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize("partitioning", ["tree", "voronoi"])
+def test_other_seeds_give_other_cells(partitioning):
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    first, second = (IsolationKernel(partitioning, random_state=seed).fit(X).apply(X) for seed in (7, 8))
+    assert (first != second).mean() > 0.5
+
+
+@pytest.mark.parametrize("partitioning", ["tree", "voronoi"])
+def test_a_shared_generator_gives_other_cells_each_time(partitioning):
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    generator = np.random.RandomState(0)
+    first, second = (IsolationKernel(partitioning, random_state=generator).fit(X).apply(X) for _ in range(2))
+    assert (first != second).mean() > 0.5
+
+
+# Hashes of cells on numbers that every machine computes alike. Another hash means other cells for the same seed, which
+# breaks everybody's saved results: it wants a line in the changelog, not only another number here.
+GOLDEN = {
+    "tree": "dd0bb63aad173835bee43fc05e10da9b7ad7f6d448d6ff1f626084c4ad09b2f6",
+    "tree of log2 depth": "d282b6d9b452395d5826053a3d7ebe027af56803d3a74581f7fde43d17b8f260",
+    "tree of depth 2": "79cc47d09915f11767b0ac2e208947de6f879e44348c6ebd189aac93b5d7c7fa",
+    "voronoi": "9502784d24dccc8d419ec858a7fd15575112275b56cd0e8fe912955e3a9744de",
+}
+
+
+@pytest.mark.parametrize("form", tables.FORMS)
+@pytest.mark.parametrize("method", GOLDEN)
+def test_cells_are_the_same_on_every_machine(method, form):
+    row, column = np.indices((200, 6))
+    X = tables.FORMS[form](((row * row * 7 + column * 13 + row * column * column) % 31 - 9) / 4.0)
+    kernel = IsolationKernel(n_partitionings=25, n_cells=32, random_state=0, **tables.METHODS[method]).fit(X)
+    assert hashlib.sha256(kernel.apply(X).tobytes()).hexdigest() == GOLDEN[method]
+
+
+# Partitionings of the user's own
+
+
+class Hyperplanes:
+    """Cells by the signs of three random projections."""
+
+    n_cells_ = 8
+
+    def fit(self, X, rng):
+        self.normals = rng.standard_normal((X.shape[1], 3))
+        self.offsets = X[[rng.integers(X.shape[0])]] @ self.normals
+        return self
+
+    def apply(self, X):
+        return (X @ self.normals > self.offsets) @ np.array([1, 2, 4])
+
+
+class Grid(BaseEstimator):
+    """Slices of one column, of a number that the generator decides."""
+
+    def __init__(self, most=5):
+        self.most = most
+
+    def fit(self, X, rng):
+        self.n_cells_ = int(rng.integers(2, self.most + 1))
+        self.column_ = int(rng.integers(X.shape[1]))
+        return self
+
+    def apply(self, X):
+        values = X[:, [self.column_]]
+        values = values.toarray() if sparse.issparse(values) else values
+        return np.floor(values[:, 0] * 10).astype(int) % self.n_cells_
+
+
+class Faulty:
+    """Returns whatever it is told to."""
+
+    n_cells_ = 4
+
+    def __init__(self, found):
+        self.found = found
+
+    def fit(self, X, rng):
+        return self
+
+    def apply(self, X):
+        return self.found
+
+
+@pytest.fixture
+def X():
+    return np.random.default_rng(0).normal(size=(90, 3))
+
+
+def test_an_own_partitioning_makes_a_kernel(X):
+    kernel = IsolationKernel(Hyperplanes(), 20, random_state=0).fit(X)
+    fitted = [Hyperplanes().fit(X, rng) for rng in np.random.default_rng(reference.seed_of(0)).spawn(20)]
+    np.testing.assert_array_equal(kernel.apply(X), np.stack([member.apply(X) for member in fitted], axis=1))
+
+
+@pytest.mark.parametrize("n_partitionings", [3, 30])
+def test_n_partitionings_set_after_fit_does_not_change_own_cells(n_partitionings, X):
+    kernel = IsolationKernel(Hyperplanes(), 20, random_state=0).fit(X)
+    before = kernel.apply(X)
+    np.testing.assert_array_equal(kernel.set_params(n_partitionings=n_partitionings).apply(X), before)
+
+
+def test_the_map_is_as_wide_as_all_own_partitionings_together(X):
+    kernel = IsolationKernel(Grid(), 20, random_state=0).fit(X)
+    sizes = [Grid().fit(X, rng).n_cells_ for rng in np.random.default_rng(reference.seed_of(0)).spawn(20)]
+    assert len(set(sizes)) > 1
+    assert kernel.transform(X).shape == (90, sum(sizes))
+
+
+def test_the_cells_of_own_partitionings_are_told_apart_by_their_columns(X):
+    kernel = IsolationKernel(Grid(), 20, random_state=0).fit(X)
+    products = (kernel.transform(X) @ kernel.transform(X).T).toarray()
+    np.testing.assert_allclose(products, kernel.similarity(X), atol=1e-12)
+
+
+def test_n_cells_of_own_partitionings_is_that_of_the_largest(X):
+    assert IsolationKernel(Grid(most=5), 50, random_state=0).fit(X).n_cells_ == 5
+
+
+def test_feature_names_follow_the_sizes_of_own_partitionings(X):
+    kernel = IsolationKernel(Grid(), 20, random_state=0).fit(X)
+    assert len(kernel.get_feature_names_out()) == kernel.transform(X).shape[1]
+
+
+@pytest.mark.parametrize("own", [Hyperplanes(), Grid()], ids=["plain object", "estimator"])
+def test_an_own_partitioning_takes_csr(own, X):
+    kernel = IsolationKernel(own, 10, random_state=0)
+    dense = kernel.fit(X).apply(X)
+    np.testing.assert_array_equal(kernel.fit(sparse.csr_array(X)).apply(sparse.csr_array(X)), dense)
+
+
+@pytest.mark.usefixtures("tiny_blocks")
+def test_an_own_partitioning_is_fitted_to_all_rows_at_once(X):
+    class CountRows(Grid):
+        def fit(self, X, rng):
+            super().fit(X, rng)
+            assert X.shape[0] == 90
+            return self
+
+    IsolationKernel(CountRows(), 2).fit(X)
+
+
+def test_an_own_partitioning_sees_scaled_rows(X):
+    class KeepRange(Grid):
+        def fit(self, X, rng):
+            super().fit(X, rng)
+            assert X.min() == 0.0
+            assert X.max() == 1.0
+            return self
+
+    IsolationKernel(KeepRange(), 2, scale="minmax").fit(X)
+
+
+@pytest.mark.parametrize("own", [Hyperplanes(), Grid()], ids=["plain object", "estimator"])
+def test_copies_of_an_own_partitioning_are_independent(own, X):
+    cells = IsolationKernel(own, 10, random_state=0).fit(X).apply(X)
+    assert len(np.unique(cells, axis=1).T) > 5
+
+
+@pytest.mark.parametrize("own", [Hyperplanes(), Grid()], ids=["plain object", "estimator"])
+def test_one_seed_gives_the_same_own_cells(own, X):
+    first, second = (IsolationKernel(own, 10, random_state=4).fit(X).apply(X) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("own", [Hyperplanes(), Grid()], ids=["plain object", "estimator"])
+def test_the_object_that_was_given_is_not_fitted(own, X):
+    before = dict(vars(own))
+    IsolationKernel(own, 3, random_state=0).fit(X)
+    assert vars(own) == before
+
+
+def test_an_own_partitioning_that_is_an_estimator_is_cloned_without_its_fitted_state(X):
+    class Fresh(Grid):
+        def fit(self, X, rng):
+            assert not hasattr(self, "column_")
+            return super().fit(X, rng)
+
+    own = Fresh()
+    own.column_ = 0
+    IsolationKernel(own, 2).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        (np.zeros((90, 1), int), r"Faulty must return one integer for each of 90 rows; got shape \(90, 1\)"),
+        (np.zeros(89, int), r"one integer for each of 90 rows; got shape \(89,\)"),
+        (np.zeros(90), "one integer for each of 90 rows; got shape .* dtype float64"),
+        (np.zeros(90, bool), "one integer for each of 90 rows; got shape .* dtype bool"),
+        (np.full(90, 4), "must return cells from 0 to 3; got 4 to 4"),
+        (np.full(90, -1), "must return cells from 0 to 3; got -1 to -1"),
+        (None, "one integer for each of 90 rows"),
+    ],
+    ids=["a table", "too few", "floats", "bools", "too large", "negative", "None"],
+)
+def test_wrong_cells_of_an_own_partitioning_are_an_error(found, message, X):
+    kernel = IsolationKernel(Faulty(found), 2).fit(X)
+    with pytest.raises(ValueError, match=message):
+        kernel.apply(X)
+
+
+def test_an_own_partitioning_without_fit_and_apply_is_an_error(X):
+    with pytest.raises(ValueError, match="partitioning must be a name or have fit and apply; got <object"):
+        IsolationKernel(object()).fit(X)
+
+
+def test_an_own_partitioning_whose_fit_does_not_return_self_is_an_error(X):
+    class Forgetful(Grid):
+        def fit(self, X, rng):
+            super().fit(X, rng)
+
+    with pytest.raises(ValueError, match=r"fit of Forgetful must return self with n_cells_.* of at least 1"):
+        IsolationKernel(Forgetful()).fit(X)
+
+
+@pytest.mark.parametrize("n_cells", [0, 2.5, "8", None])
+def test_an_own_partitioning_with_a_strange_number_of_cells_is_an_error(n_cells, X):
+    class Strange(Faulty):
+        n_cells_ = n_cells
+
+    with pytest.raises(ValueError, match="fit of Strange must return self with n_cells_"):
+        IsolationKernel(Strange(None)).fit(X)
+
+
+def test_n_cells_with_an_own_partitioning_is_an_error(X):
+    with pytest.raises(ValueError, match='n_cells must be "auto" for a partitioning of your own; got 8'):
+        IsolationKernel(Hyperplanes(), n_cells=8).fit(X)
+
+
+def test_max_depth_with_an_own_partitioning_is_an_error(X):
+    with pytest.raises(ValueError, match="max_depth must be None unless the partitioning is a tree; got 3"):
+        IsolationKernel(Hyperplanes(), max_depth=3).fit(X)

@@ -1,0 +1,423 @@
+"""What may be given as rows, what may not, and that large inputs are not copied."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from isokern import IsolationKernel
+
+PARTITIONINGS = ["tree", "voronoi"]
+
+
+@pytest.fixture
+def X():
+    rng = np.random.default_rng(1)
+    return rng.integers(-3, 4, (60, 6)) * (rng.random((60, 6)) < 0.5) * 1.0
+
+
+def _strided(X):
+    spaced = np.full((2 * X.shape[0], 2 * X.shape[1]), np.nan)
+    spaced[::2, ::2] = X
+    return spaced[::2, ::2]
+
+
+def _read_only(X):
+    X = X.copy()
+    X.flags.writeable = False
+    return X
+
+
+def _read_only_csr(X):
+    table = sparse.csr_array(X)
+    return sparse.csr_array(tuple(map(_read_only, (table.data, table.indices, table.indptr))), shape=X.shape)
+
+
+def _frame(library):
+    def make(X):
+        return pytest.importorskip(library).DataFrame({f"column {j}": X[:, j] for j in range(X.shape[1])})
+
+    return make
+
+
+def _sparse_frame(X):
+    pandas = pytest.importorskip("pandas")
+    return pandas.DataFrame.sparse.from_spmatrix(sparse.csr_matrix(X), columns=list("abcdef"))
+
+
+def _unsorted(X, index=np.int32):
+    """Return X as CSR with the entries of each row in falling order of columns."""
+    table = sparse.csr_array(X)
+    order = np.concatenate([np.arange(b, a, -1) - 1 for a, b in zip(table.indptr, table.indptr[1:], strict=False)])
+    arrays = (table.data[order], table.indices[order].astype(index), table.indptr.astype(index))
+    return sparse.csr_array(arrays, shape=X.shape)
+
+
+def _repeated(X):
+    """Return X as CSR with each entry in two parts, one after all others of its row."""
+    rows, columns = np.nonzero(X)
+    order = np.argsort(np.concatenate([rows, rows]), kind="stable")
+    values = np.concatenate([X[rows, columns] - 1.0, np.ones(len(rows))])[order]
+    starts = np.concatenate([[0], np.cumsum(2 * np.bincount(rows, minlength=len(X)))])
+    return sparse.csr_array((values, np.concatenate([columns, columns])[order], starts), shape=X.shape)
+
+
+def _explicit_zeros(X):
+    columns = np.tile(np.arange(X.shape[1]), len(X))
+    return sparse.csr_array((X.ravel(), columns, np.arange(0, X.size + 1, X.shape[1])), shape=X.shape)
+
+
+def _wide_indices(X):
+    table = sparse.csr_array(X)
+    table.indices, table.indptr = table.indices.astype(np.int64), table.indptr.astype(np.int64)
+    return table
+
+
+FORMS = {
+    "float32": lambda X: X.astype(np.float32),
+    "float16": lambda X: X.astype(np.float16),
+    "long double": lambda X: X.astype(np.longdouble),
+    "int64": lambda X: X.astype(np.int64),
+    "int8": lambda X: X.astype(np.int8),
+    "big-endian": lambda X: X.astype(">f8"),
+    "objects": lambda X: X.astype(object),
+    "Fortran": np.asfortranarray,
+    "strided": _strided,
+    "backwards": lambda X: X[::-1, ::-1].copy()[::-1, ::-1],
+    "read-only": _read_only,
+    "lists": lambda X: X.tolist(),
+    "pandas": _frame("pandas"),
+    "polars": _frame("polars"),
+    "sparse pandas": _sparse_frame,
+    "csr_array": sparse.csr_array,
+    "csr_matrix": sparse.csr_matrix,
+    "csc": sparse.csc_array,
+    "coo": sparse.coo_array,
+    "bsr": lambda X: sparse.bsr_array(X, blocksize=(3, 2)),
+    "lil": sparse.lil_array,
+    "dok": sparse.dok_array,
+    "dia": sparse.dia_array,
+    "csr float32": lambda X: sparse.csr_array(X.astype(np.float32)),
+    "csr int8": lambda X: sparse.csr_array(X.astype(np.int8)),
+    "csr int64 indices": _wide_indices,
+    "csr unsorted": _unsorted,
+    "csr unsorted int64 indices": lambda X: _unsorted(X, np.int64),
+    "csr repeated": _repeated,
+    "csr explicit zeros": _explicit_zeros,
+    "csr read-only": _read_only_csr,
+}
+
+
+@pytest.mark.parametrize("partitioning", PARTITIONINGS)
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_the_same_rows_falls_into_the_same_cells(form, partitioning, X):
+    kernel = IsolationKernel(partitioning, 15, 16, random_state=0)
+    expected = kernel.fit(X).apply(X)
+    given = FORMS[form](X)
+    np.testing.assert_array_equal(kernel.fit(given).apply(given), expected)
+
+
+@pytest.mark.usefixtures("tiny_blocks")
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_may_be_cut_into_blocks(form, X):
+    kernel = IsolationKernel("tree", 15, 16, random_state=0)
+    given = FORMS[form](X)
+    np.testing.assert_array_equal(kernel.fit(given).apply(given), kernel.fit(X).apply(X))
+
+
+@pytest.mark.parametrize("partitioning", PARTITIONINGS)
+def test_truth_values_are_zero_and_one(partitioning, X):
+    kernel = IsolationKernel(partitioning, 15, 4, random_state=0)
+    np.testing.assert_array_equal(kernel.fit(X > 0).apply(X > 0), kernel.fit((X > 0) * 1.0).apply((X > 0) * 1.0))
+
+
+@pytest.mark.parametrize("partitioning", PARTITIONINGS)
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
+def test_float32_means_exactly_the_float32_values(form, partitioning):
+    X = (1e4 + np.random.default_rng(0).normal(size=(200, 4))).astype(np.float32)
+    kernel = IsolationKernel(partitioning, 15, 16, random_state=0)
+    cells = kernel.fit(form(X)).apply(form(X))
+    np.testing.assert_array_equal(cells, kernel.fit(X.astype(float)).apply(X.astype(float)))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
+@pytest.mark.parametrize("partitioning", PARTITIONINGS)
+@pytest.mark.parametrize(("fitted", "mapped"), [(np.float32, np.float64), (np.float64, np.float32)])
+def test_rows_mapped_may_be_of_another_type_than_rows_fitted(fitted, mapped, partitioning, form):
+    X = np.random.default_rng(0).normal(size=(200, 4))
+    D, X = X.astype(fitted), X.astype(mapped)
+    kernel = IsolationKernel(partitioning, 15, 16, random_state=0)
+    expected = kernel.fit(D.astype(float)).apply(X.astype(float))
+    np.testing.assert_array_equal(kernel.fit(form(D)).apply(form(X)), expected)
+
+
+@pytest.mark.parametrize("form", ["csr unsorted", "csr repeated", "csr explicit zeros", "csr int64 indices"])
+def test_a_sparse_matrix_is_not_changed(form, X):
+    given = FORMS[form](X)
+    before = [array.copy() for array in (given.data, given.indices, given.indptr)]
+    IsolationKernel(n_cells=8).fit(given).transform(given)
+    for array, old in zip((given.data, given.indices, given.indptr), before, strict=True):
+        np.testing.assert_array_equal(array, old)
+        assert array.dtype == old.dtype
+
+
+def test_a_dense_array_is_not_changed(X):
+    before = X.copy()
+    IsolationKernel(n_cells=8, scale="standard").fit(X).transform(X)
+    np.testing.assert_array_equal(X, before)
+
+
+# Blocks
+
+
+@pytest.mark.parametrize("partitioning", PARTITIONINGS)
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
+def test_rows_one_by_one_fall_into_the_same_cells_as_all_at_once(form, partitioning, X):
+    kernel = IsolationKernel(partitioning, 15, 16, random_state=0).fit(X)
+    one_by_one = np.concatenate([kernel.apply(form(X[i : i + 1])) for i in range(len(X))])
+    np.testing.assert_array_equal(one_by_one, kernel.apply(X))
+
+
+@pytest.mark.parametrize("partitioning", PARTITIONINGS)
+@pytest.mark.parametrize("scale", [None, "maxabs"])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
+def test_cells_do_not_depend_on_the_size_of_blocks(form, scale, partitioning, X, monkeypatch):
+    given = form(X)
+    kernel = IsolationKernel(partitioning, 15, 16, scale=scale, random_state=0)
+    expected = kernel.fit(given).apply(given)
+    for size in (1, 7, 59, 60, 61):
+        monkeypatch.setattr("isokern._rows._BLOCK_ROWS", size)
+        np.testing.assert_array_equal(kernel.fit(given).apply(given), expected)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
+def test_more_rows_than_a_block_holds_fall_into_the_same_cells(form):
+    X = form(np.random.default_rng(0).normal(size=(20_000, 2)))
+    kernel = IsolationKernel("tree", 3, 64, random_state=0).fit(X)
+    np.testing.assert_array_equal(kernel.apply(X)[8000:8500], kernel.apply(X[8000:8500]))
+
+
+def test_rows_of_many_values_come_in_smaller_blocks(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(600, 3))
+    kernel = IsolationKernel("tree", 3, 64, random_state=0).fit(X)
+    expected = kernel.apply(X)
+    monkeypatch.setattr("isokern._rows._BLOCK_VALUES", 10)
+    np.testing.assert_array_equal(kernel.apply(X), expected)
+
+
+# Memory
+
+LARGE = {
+    "float32": lambda X: X,
+    "float64 Fortran": lambda X: np.asfortranarray(X, dtype=np.float64),
+    "int64": lambda X: (100 * X).astype(np.int64),
+    "strided float32": lambda X: np.repeat(X, 2, axis=0)[::2],
+    "csr float32": sparse.csr_array,
+    "csr float64 int64 indices": lambda X: _wide_indices(X.astype(float)),
+}
+
+
+@pytest.mark.parametrize("scale", [None, "maxabs"])
+@pytest.mark.parametrize("form", LARGE)
+def test_a_large_input_is_never_copied_whole(form, scale):
+    X = LARGE[form](np.random.default_rng(0).random((300_000, 20), dtype=np.float32))
+    kernel = IsolationKernel("tree", 2, 64, scale=scale, n_jobs=1)
+    tracemalloc.start()
+    kernel.fit(X).apply(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 12e6  # the smallest of the inputs is twice that
+
+
+@pytest.mark.usefixtures("memory_is_known")
+def test_mapping_a_million_rows_takes_the_output_and_at_most_256_megabytes(run_script):
+    growth = run_script("""
+X = np.empty((1_000_000, 54), dtype=np.float32)
+np.random.default_rng(0).random(out=X, dtype=np.float32)
+kernel = IsolationKernel("tree", 100, 256, random_state=0).fit(X[:10_000])
+before = megabytes("VmRSS")
+cells = kernel.apply(X)
+print(megabytes("VmHWM") - before - cells.nbytes / 2**20)
+""")
+    assert float(growth) < 256
+
+
+# Bad input
+
+
+def put(X, row, column, value, form):
+    bad = np.array(X, dtype=float)
+    bad[row, column] = value
+    return form(bad)
+
+
+BOTH = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
+NOT_FINITE = pytest.mark.parametrize(
+    ("value", "name"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")], ids=["NaN", "inf", "-inf"]
+)
+
+
+@BOTH
+@NOT_FINITE
+def test_fit_says_where_a_value_is_not_finite(value, name, form, X):
+    with pytest.raises(ValueError, match=f"X must be finite; got {name} in column 4, first in row 33. Fill or drop"):
+        IsolationKernel().fit(put(X, 33, 4, value, form))
+
+
+@BOTH
+@NOT_FINITE
+def test_apply_says_where_a_value_is_not_finite(value, name, form, X):
+    kernel = IsolationKernel().fit(X)
+    with pytest.raises(ValueError, match=f"X must be finite; got {name} in column 4, first in row 33"):
+        kernel.apply(put(X, 33, 4, value, form))
+
+
+@BOTH
+@pytest.mark.usefixtures("tiny_blocks")
+def test_the_row_that_is_not_finite_is_counted_from_the_beginning_of_all_blocks(form, X):
+    kernel = IsolationKernel().fit(X)
+    with pytest.raises(ValueError, match="NaN in column 4, first in row 33"):
+        kernel.apply(put(X, 33, 4, np.nan, form))
+
+
+@BOTH
+def test_the_first_of_several_rows_that_are_not_finite_is_named(form, X):
+    bad = put(put(put(X, 50, 0, np.nan, np.asarray), 7, 5, np.inf, np.asarray), 7, 3, np.nan, form)
+    with pytest.raises(ValueError, match="NaN in column 3, first in row 7"):
+        IsolationKernel().fit(bad)
+
+
+@pytest.mark.parametrize("place", [0, 15, 16, 1023, 1024, 59_999])
+def test_a_value_that_is_not_finite_is_found_wherever_it_is(place):
+    X = np.zeros(60_000)
+    X[place] = np.nan
+    with pytest.raises(ValueError, match=f"column {place % 6}, first in row {place // 6}[.]"):
+        IsolationKernel().fit(X.reshape(10_000, 6))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_largest_finite_values_are_fine(dtype):
+    X = np.array([[1.0, -1.0], [-1.0, 1.0], [0.0, 0.0]], dtype=dtype) * np.finfo(dtype).max
+    assert IsolationKernel(n_cells=3, n_partitionings=5).fit(X).apply(X).shape == (3, 5)
+
+
+def test_a_long_double_beyond_float64_is_not_finite():
+    X = np.ones((5, 2), dtype=np.longdouble)
+    X[3, 1] = np.finfo(np.longdouble).max
+    if X[3, 1] == np.finfo(np.float64).max:
+        pytest.skip("long double is float64 here")
+    with np.errstate(over="ignore"), pytest.raises(ValueError, match="infinity in column 1, first in row 3"):
+        IsolationKernel().fit(X)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_the_column_of_a_data_frame_that_is_not_finite_is_named(library, X):
+    frame = _frame(library)(put(X, 33, 4, np.nan, np.asarray))
+    with pytest.raises(ValueError, match=r"NaN in column 4 \('column 4'\), first in row 33"):
+        IsolationKernel().fit(frame)
+
+
+def test_a_missing_value_of_a_data_frame_is_not_finite(X):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=list("abcdef")).astype("Int64")
+    frame.loc[33, "e"] = pandas.NA
+    with pytest.raises(ValueError, match=r"NaN in column 4 \('e'\), first in row 33"):
+        IsolationKernel().fit(frame)
+
+
+def test_repeated_entries_that_add_up_to_infinity_are_not_finite():
+    X = sparse.csr_array(([1e308, 1e308, 1.0], [1, 1, 0], [0, 2, 3]), shape=(2, 2))
+    with pytest.raises(ValueError, match="infinity in column 1, first in row 0"):
+        IsolationKernel().fit(X)
+
+
+@BOTH
+@pytest.mark.parametrize("method", ["apply", "transform", "similarity"])
+def test_another_number_of_columns_is_an_error(method, form, X):
+    kernel = IsolationKernel().fit(X)
+    with pytest.raises(ValueError, match="X has 5 features, but IsolationKernel is expecting 6"):
+        getattr(kernel, method)(form(X[:, :5]))
+
+
+def test_another_number_of_columns_in_the_second_table_is_an_error(X):
+    kernel = IsolationKernel().fit(X)
+    with pytest.raises(ValueError, match="X has 5 features, but IsolationKernel is expecting 6"):
+        kernel.similarity(X, X[:, :5])
+
+
+def test_other_columns_of_a_data_frame_are_an_error(X):
+    frame = _frame("pandas")(X)
+    kernel = IsolationKernel().fit(frame)
+    with pytest.raises(ValueError, match="feature names should match"):
+        kernel.apply(frame.rename(columns={"column 3": "another"}))
+
+
+@BOTH
+def test_fitting_no_rows_is_an_error(form, X):
+    with pytest.raises(ValueError, match=r"Found array with 0 sample\(s\).*minimum of 2 is required"):
+        IsolationKernel().fit(form(X[:0]))
+
+
+@BOTH
+def test_fitting_one_row_is_an_error(form, X):
+    with pytest.raises(ValueError, match=r"Found array with 1 sample\(s\).*minimum of 2 is required"):
+        IsolationKernel().fit(form(X[:1]))
+
+
+@BOTH
+def test_mapping_no_rows_is_an_error(form, X):
+    with pytest.raises(ValueError, match=r"Found array with 0 sample\(s\).*minimum of 1 is required"):
+        IsolationKernel().fit(X).apply(form(X[:0]))
+
+
+@BOTH
+def test_no_columns_are_an_error(form, X):
+    with pytest.raises(ValueError, match=r"0 feature\(s\)"):
+        IsolationKernel().fit(form(X[:, :0]))
+
+
+def test_strings_are_an_error():
+    with pytest.raises(ValueError, match="dtype='numeric' is not compatible with arrays of bytes/strings"):
+        IsolationKernel().fit(np.array([["a", "b"], ["c", "d"]]))
+
+
+def test_words_among_objects_are_an_error():
+    with pytest.raises(ValueError, match="could not convert string to float: 'b'"):
+        IsolationKernel().fit(np.array([[1.0, "b"], [2.0, 3.0]], dtype=object))
+
+
+@BOTH
+def test_complex_numbers_are_an_error(form, X):
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        IsolationKernel().fit(form(X * 1j))
+
+
+def test_one_dimension_is_an_error(X):
+    with pytest.raises(ValueError, match="Expected 2D array, got 1D array instead"):
+        IsolationKernel().fit(X[:, 0])
+
+
+def test_three_dimensions_are_an_error(X):
+    with pytest.raises(ValueError, match="dim 3"):
+        IsolationKernel().fit(X[None])
+
+
+def test_columns_beyond_31_bits_are_an_error():
+    X = sparse.csr_array((np.ones(2), np.array([0, 2**31], dtype=np.int64), np.array([0, 1, 2])), shape=(2, 2**31 + 1))
+    with pytest.raises(ValueError, match=r"X must have fewer than 2\^31 columns; got 2147483649"):
+        IsolationKernel().fit(X)
+
+
+@pytest.mark.parametrize(
+    ("indices", "indptr"),
+    [([0, 9], [0, 1, 2]), ([0, -1], [0, 1, 2]), ([0, 1], [0, 1, 5])],
+    ids=["a column too far", "a negative column", "rows beyond the end"],
+)
+def test_a_broken_sparse_matrix_is_an_error(indices, indptr):
+    X = sparse.csr_array(np.eye(2))
+    X.indices, X.indptr = np.array(indices, dtype=np.int32), np.array(indptr, dtype=np.int32)
+    with pytest.raises(ValueError, match=r"must|index"):
+        IsolationKernel(n_cells=2).fit(X).apply(X)
