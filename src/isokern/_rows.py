@@ -109,6 +109,7 @@ def _as_float(values: NDArray[Any]) -> NDArray[Any]:
 def _canonical(rows: CsrRows) -> CsrRows:
     """Sort the columns of each row and add up repeated entries."""
     table = as_scipy(rows).copy()
+    table.check_format(full_check=True)  # raises on columns and starts that lie outside
     table.sum_duplicates()
     starts = table.indptr.astype(np.int64)
     return CsrRows(table.data, table.indices.astype(np.int32), starts, rows.n_columns)

@@ -320,7 +320,9 @@ class IsolationKernel(TransformerMixin, RowsEstimator):
         return learn(pool, places, seed, n_threads(self.n_jobs), max_depth=self._resolve_max_depth(n_cells))
 
     def _resolve_max_depth(self, n_cells: int) -> int | None:
-        return math.ceil(math.log2(n_cells)) if isinstance(self.max_depth, str) else self.max_depth
+        if self.max_depth is None:
+            return None
+        return math.ceil(math.log2(n_cells)) if isinstance(self.max_depth, str) else min(self.max_depth, n_cells)
 
     def _partitioning_sizes(self) -> NDArray[np.int64]:
         match self._partitionings:
@@ -356,8 +358,9 @@ class IsolationKernel(TransformerMixin, RowsEstimator):
             raise ValueError(f'max_depth must be None, "log2" or an integer of at least 1; got {self.max_depth!r}.')
         if self.max_depth is not None and self.partitioning != "tree":
             raise ValueError(f"max_depth must be None unless the partitioning is a tree; got {self.max_depth!r}.")
-        if self.scale is not None and self.scale not in SCALERS:
+        if self.scale is not None and not (isinstance(self.scale, str) and self.scale in SCALERS):
             raise ValueError(f"scale must be None, {one_of(SCALERS)}; got {self.scale!r}.")
+        n_threads(self.n_jobs)
         if self.device not in (None, "cpu"):
             raise ValueError(f'device must be None or "cpu"; got {self.device!r}.')
 

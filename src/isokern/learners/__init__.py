@@ -1,7 +1,19 @@
-"""Learners on the Isolation Kernel's feature map."""
+"""Learners on the Isolation Kernel's feature map, and the rivals they are compared with."""
 
+from isokern.learners.adaraker import AdaRakerClassifier
 from isokern.learners.classifier import IKOGDClassifier
+from isokern.learners.fogd import FOGDClassifier
+from isokern.learners.nogd import NOGDClassifier
+from isokern.learners.ogd import OGDClassifier
 from isokern.learners.regressor import IKOGDRegressor
 from isokern.learners.svc import IKSVC
 
-__all__ = ["IKSVC", "IKOGDClassifier", "IKOGDRegressor"]
+__all__ = [
+    "IKSVC",
+    "AdaRakerClassifier",
+    "FOGDClassifier",
+    "IKOGDClassifier",
+    "IKOGDRegressor",
+    "NOGDClassifier",
+    "OGDClassifier",
+]

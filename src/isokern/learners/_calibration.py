@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
+from isokern._checks import own_arrays
+
 _WINDOW = 4096
 
 
@@ -25,8 +27,7 @@ class ScoreWindow:
 
     def add(self, scores: NDArray[np.float64], classes: NDArray[np.intp]) -> None:
         """Take in the last rows of a stream, of which only as many as fit may be given."""
-        if not self.scores.flags.writeable:  # loaded from a memory map
-            self.scores, self.classes = self.scores.copy(), self.classes.copy()
+        own_arrays(self)
         places = (self.n_seen + np.arange(len(scores))) % self.size
         self.scores[places] = scores
         self.classes[places] = classes

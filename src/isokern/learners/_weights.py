@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isokern import _core
+from isokern._checks import own_arrays
 
 Table = NDArray[np.float64]
 
@@ -32,19 +33,6 @@ class Coefficients:
         if self.sums is not None:
             self.sums = np.ascontiguousarray(self.sums[:, columns] * np.asarray(signs))
 
-    def _own(self) -> None:
-        """Make read-only arrays, as of a model that was loaded from a memory map, one's own before they change."""
-        for name, array in list(vars(self).items()):
-            if isinstance(array, np.ndarray) and not array.flags.writeable:
-                setattr(self, name, array.copy())
-
-    def __getstate__(self) -> dict[str, Any]:
-        clock = self.clock
-        return self.__dict__ | {"clock": (clock.rounds, clock.n_support, clock.scale, clock.scale_sum)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__ |= state | {"clock": _core.Clock(*state["clock"])}
-
 
 class CellWeights(Coefficients):
     """One row of weights for each cell. ``naive`` computes scores by all t·psi products instead of t gathers."""
@@ -59,7 +47,7 @@ class CellWeights(Coefficients):
         self, cells: Any, targets: Any, row_weights: Table | None, rule: _core.Rule, scores: Table | None
     ) -> None:
         """Learn from rows in order; ``scores`` takes each row's scores before it is learned."""
-        self._own()
+        own_arrays(self)
         tables = (self.values, self.sums, self.squares)
         _core.learn_primal(
             cells, self.starts, targets, row_weights, rule, self.naive, *tables, clock=self.clock, scores=scores
@@ -91,7 +79,7 @@ class SupportVectors(Coefficients):
         self, cells: Any, targets: Any, row_weights: Table | None, rule: _core.Rule, scores: Table | None
     ) -> None:
         """Learn from rows in order; ``scores`` takes each row's scores before it is learned."""
-        self._own()
+        own_arrays(self)
         self._make_room(self.n + len(cells))
         tables = (self.cells, self.n, self.values, self.sums)
         self.n = _core.learn_dual(

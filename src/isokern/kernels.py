@@ -1,0 +1,115 @@
+"""Kernels of the classic kind, by name and parameter, and those of the user's own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from isokern import _core
+from isokern._checks import is_integer, is_number, one_of
+from isokern._rows import CoreRows, CsrRows, as_scipy, n_rows
+
+KERNELS = ("laplacian", "gaussian", "polynomial", "chi2", "intersection")
+_N_PAIRS = 1000
+
+
+class NamedKernel:
+    """A kernel that the core computes.
+
+    ``laplacian``: exp(-gamma |x - z|_1); ``gaussian``: exp(-gamma |x - z|^2); ``polynomial``: (gamma x.z +
+    coef0)^degree; ``chi2``: sum of 2 x z / (x + z); ``intersection``: sum of min(x, z). If ``normalised``, the last
+    three are divided by sqrt(k(x, x) k(z, z)).
+    """
+
+    def __init__(self, name: str, gamma: float, coef0: float, degree: int, *, normalised: bool) -> None:
+        self.name, self.gamma, self.coef0, self.degree, self.normalised = name, gamma, coef0, degree, normalised
+
+    @property
+    def spec(self) -> _core.KernelSpec:
+        """What the core needs to know."""
+        return _core.KernelSpec(self.name, self.gamma, self.coef0, self.degree, self.normalised)
+
+    def check(self, rows: CoreRows) -> None:
+        """Raise if the kernel is not defined for the rows."""
+        values = rows.values if isinstance(rows, CsrRows) else rows
+        if self.name in ("chi2", "intersection") and values.size and values.min() < 0:
+            raise ValueError(
+                f'X must not be negative for kernel="{self.name}"; got {values.min():g}. Scale it to [0, 1] first.'
+            )
+
+    def matrix(self, rows: CoreRows, points: CoreRows, threads: int) -> NDArray[np.float64]:
+        """Return k(row, point) for all pairs, (n, m)."""
+        values = np.empty((n_rows(rows), n_rows(points)))
+        _core.kernel_matrix(self.spec, rows, points, values, threads)
+        return values
+
+
+class OwnKernel:
+    """A function k(X, Z) of the user's own that returns the matrix of all pairs."""
+
+    def __init__(self, function: Callable[[Any, Any], Any]) -> None:
+        self.function = function
+
+    def check(self, rows: CoreRows) -> None:
+        """Take all rows."""
+
+    def matrix(self, rows: CoreRows, points: CoreRows, threads: int) -> NDArray[np.float64]:
+        """Return k(row, point) for all pairs, (n, m)."""
+        values = self.function(as_scipy(rows), as_scipy(points))
+        values = np.asarray(values.toarray() if sparse.issparse(values) else values, dtype=np.float64)
+        if values.shape != (n_rows(rows), n_rows(points)) or not np.isfinite(values).all():
+            raise ValueError(
+                f"kernel must return finite values of shape {(n_rows(rows), n_rows(points))}; got {values.shape}."
+            )
+        return values
+
+
+def check_kernel(kernel: Any, gamma: Any, n_cells: Any, coef0: Any, degree: Any) -> None:
+    """Raise if a kernel's parameters are not what they may be."""
+    if isinstance(kernel, str) and kernel not in KERNELS:
+        raise ValueError(f"kernel must be {one_of(KERNELS)}, an IsolationKernel or a function; got {kernel!r}.")
+    if not isinstance(kernel, str) and not callable(kernel):
+        raise ValueError(f"kernel must be a name, an IsolationKernel or a function; got {kernel!r}.")
+    if gamma != "data" and not (is_number(gamma) and gamma > 0):
+        raise ValueError(f'gamma must be "data" or a positive number; got {gamma!r}.')
+    if n_cells is not None and not (is_integer(n_cells, at_least=2) and kernel == "laplacian" and gamma == "data"):
+        raise ValueError(
+            f'n_cells must be None, or at least 2 with kernel="laplacian" and gamma="data"; got {n_cells!r}.'
+        )
+    if not is_number(coef0) or coef0 < 0:
+        raise ValueError(f"coef0 must be a number of at least 0; got {coef0!r}.")
+    if not is_integer(degree, at_least=1):
+        raise ValueError(f"degree must be an integer of at least 1; got {degree!r}.")
+
+
+def gamma_from_psi(n_cells: int, n_columns: int) -> float:
+    """Return ln(psi) / d, with which the paper makes a Laplacian kernel as sharp as an Isolation Kernel."""
+    return math.log(n_cells) / n_columns
+
+
+def gamma_from_data(kernel: str, table: Any, rng: np.random.RandomState) -> float:
+    """Return one over the mean distance of random pairs of rows: L1 for the Laplacian, squared for the Gaussian kernel.
+
+    For the polynomial kernel it is one over the mean squared length, for the others 1.
+    """
+    pairs = rng.randint(table.shape[0], size=(2, _N_PAIRS))
+    first, second = table[pairs[0]], table[pairs[1]]
+    difference = first.astype(np.float64) - second.astype(np.float64)
+    if kernel == "laplacian":
+        mean = abs(difference).sum() / _N_PAIRS
+    elif kernel == "gaussian":
+        mean = _squares(difference) / _N_PAIRS
+    elif kernel == "polynomial":
+        mean = _squares(first.astype(np.float64)) / _N_PAIRS
+    else:
+        return 1.0
+    return 1.0 / float(mean) if 0 < mean < np.inf else 1.0
+
+
+def _squares(table: Any) -> float:
+    return float((table.multiply(table) if sparse.issparse(table) else table * table).sum())

@@ -1,0 +1,160 @@
+"""AdaRaker: many kernels by random features, and experts for what changes fast and slowly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isokern import _core
+from isokern._checks import is_integer, is_number, n_threads, one_of, own_arrays
+from isokern._rows import n_rows, row_blocks
+from isokern.learners._dual import Counts
+from isokern.learners._linear import project, random_directions
+from isokern.learners._rival import RivalClassifier
+
+PAPERS_BANDWIDTHS = tuple(2.0**m for m in range(-10, 6))
+_RESTARTS = ("warm", "cold")
+
+
+class AdaRakerClassifier(RivalClassifier):
+    """Online learning with many Gaussian kernels at once, weighted by how well they do, on logistic loss.
+
+    A row costs (number of non-zero values) * n_directions products, n_kernels * n_directions sines and cosines, and
+    2 * n_kernels * n_directions products for each of log2(rounds) experts: slow, and the slower the longer the stream.
+    Memory is columns * n_directions plus that of the experts. Choose it if nothing is known of the right bandwidth and
+    the data drift.
+
+    Parameters
+    ----------
+    bandwidths : sequence of float, default=2^-10, ..., 2^5
+        sigma of the kernels exp(-sigma^2 |x - z|^2 / 2), all with the same random directions.
+    n_directions : int, default=50
+        Number of orthogonal random directions D; each kernel has 2 D features.
+    learning_rate : float, default=0.5
+        eta_0: the expert of intervals of length L takes steps of eta_0 / sqrt(L), at most 0.5.
+    shrinkage : float, default=5e-4
+        lambda of the penalty lambda |theta|^2.
+    restart : {"warm", "cold"}, default="warm"
+        Whether an expert keeps what it has learned when a new interval begins.
+    n_passes, shuffle, class_weight, n_jobs, random_state
+        See :class:`OGDClassifier`.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The classes, sorted.
+
+    References
+    ----------
+    Shen, Chen and Giannakis, "Random feature-based online multi-kernel learning in environments with unknown
+    dynamics", 2019.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from isokern import AdaRakerClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> AdaRakerClassifier(random_state=0).fit(scale(X), y).score(scale(X), y) > 0.8
+    True
+    """
+
+    _LOSSES = ("logistic",)
+    loss = "logistic"
+    n_initial = None
+    gamma = None
+
+    def __init__(
+        self,
+        bandwidths: Sequence[float] = PAPERS_BANDWIDTHS,
+        *,
+        n_directions: int = 50,
+        learning_rate: float = 0.5,
+        shrinkage: float = 5e-4,
+        restart: str = "warm",
+        n_passes: int = 1,
+        shuffle: bool = True,
+        class_weight: dict[Any, float] | str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.bandwidths = bandwidths
+        self.n_directions = n_directions
+        self.learning_rate = learning_rate
+        self.shrinkage = shrinkage
+        self.restart = restart
+        self.n_passes = n_passes
+        self.shuffle = shuffle
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _prepare(self, X: Any, table: Any, rng: np.random.RandomState) -> None:
+        directions = random_directions(self.n_features_in_, self.n_directions, rng)
+        bandwidths = np.array(self.bandwidths, dtype=np.float64)
+        rates = (float(self.learning_rate), float(self.shrinkage), self.restart == "cold")
+        self._model = AdaRakerModel(directions, bandwidths, self._n_columns(), rates, n_threads(self.n_jobs))
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        bandwidths = np.asarray(self.bandwidths, dtype=object).ravel()
+        if not len(bandwidths) or not all(is_number(value) and value > 0 for value in bandwidths):
+            raise ValueError(f"bandwidths must be positive numbers; got {self.bandwidths!r}.")
+        if not is_integer(self.n_directions, at_least=1):
+            raise ValueError(f"n_directions must be an integer of at least 1; got {self.n_directions!r}.")
+        if not (is_number(self.shrinkage) and 0 <= self.shrinkage < 1):
+            raise ValueError(f"shrinkage must be at least 0 and below 1; got {self.shrinkage!r}.")
+        if self.restart not in _RESTARTS:
+            raise ValueError(f"restart must be {one_of(_RESTARTS)}; got {self.restart!r}.")
+
+
+class AdaRakerModel:
+    """Random directions, and the experts' weights; there is one more expert whenever the rounds double."""
+
+    def __init__(
+        self,
+        directions: NDArray[np.float64],
+        bandwidths: NDArray[np.float64],
+        n_columns: int,
+        rates: tuple[float, float, bool],
+        n_jobs: int,
+    ) -> None:
+        self.directions, self.bandwidths = np.ascontiguousarray(directions), bandwidths
+        self.n_columns, self.rates, self.n_jobs = n_columns, rates, n_jobs
+        n_kernels, n_features = len(bandwidths), 2 * directions.shape[1]
+        self.theta = np.zeros((n_columns, 0, n_kernels, n_features), dtype=np.float32)
+        self.weights = np.zeros((n_columns, 0, n_kernels))
+        self.confidences = np.zeros((n_columns, 0))
+        self.clock = Counts()
+
+    def learn(self, table: Any, targets: Any, weights: Any, rule: _core.Rule, scores: None = None) -> None:
+        """Learn from rows in order."""
+        self._make_room(int(self.clock.rounds + table.shape[0]).bit_length())
+        for begin, rows in row_blocks(table):
+            part = slice(begin, begin + n_rows(rows))
+            factors = None if weights is None else weights[part]
+            self._core().learn(project(rows, self.directions, self.n_jobs), targets[part], factors, self.clock.rounds)
+            self.clock.rounds += n_rows(rows)
+            self.clock.n_support = self.clock.rounds
+
+    def score(self, table: Any, threads: int) -> NDArray[np.float64]:
+        """Return the scores of rows, (n, n_columns)."""
+        scores = np.zeros((table.shape[0], self.n_columns))
+        for begin, rows in row_blocks(table):
+            out = scores[begin : begin + n_rows(rows)]
+            self._core().score(project(rows, self.directions, threads), self.clock.rounds, out, threads)
+        return scores
+
+    def _core(self) -> _core.AdaRaker:
+        own_arrays(self)
+        return _core.AdaRaker(self.bandwidths, self.theta, self.weights, self.confidences, *self.rates)
+
+    def _make_room(self, n_experts: int) -> None:
+        missing = max(0, n_experts - self.theta.shape[1])
+        for name in ("theta", "weights", "confidences"):
+            array = getattr(self, name)
+            room = np.zeros((array.shape[0], missing, *array.shape[2:]), dtype=array.dtype)
+            setattr(self, name, np.concatenate([array, room], axis=1))

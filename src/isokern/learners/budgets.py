@@ -1,0 +1,221 @@
+"""Budgets: which support vectors an online learner keeps if it may keep only so many.
+
+A budget learns one score with targets y = +1 or -1. It holds its support vectors as numbers of ``points``, with signed
+coefficients ``alpha``; f is its score of the row at hand, ``k`` the kernel between the row and its support vectors. All
+need a kernel with k(x, x) = 1.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Budget:
+    """All support vectors: a row that violates the margin is added with eta y."""
+
+    def __init__(self, size: int, rate: float, shrinkage: float, rng: np.random.Generator) -> None:
+        self.size, self.rate, self.shrinkage, self.rng = size, rate, shrinkage, rng
+        self.points = np.empty(0, dtype=np.intp)
+        self.alpha = np.empty(0)
+
+    def learn(self, values: NDArray[np.float64], point: int, y: float, weight: float) -> bool:
+        """Learn a row; return whether anything changed.
+
+        Parameters
+        ----------
+        values : ndarray
+            The kernel between the row and all points.
+        point : int
+            The row's own number.
+        y : float
+            +1 or -1.
+        weight : float
+            Factor of the step.
+        """
+        k = values[self.points]
+        return weight > 0 and self._learn(k, point, y, weight, float(k @ self.alpha))
+
+    def _learn(self, k: Any, point: int, y: float, weight: float, f: float) -> bool:
+        if y * f >= 1:
+            return False
+        self._add(point, self.rate * weight * y)
+        return True
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self.points) >= self.size
+
+    def _add(self, point: int, alpha: float) -> None:
+        self.points = np.append(self.points, point)
+        self.alpha = np.append(self.alpha, alpha)
+
+    def _drop(self, place: int) -> None:
+        self.points = np.delete(self.points, place)
+        self.alpha = np.delete(self.alpha, place)
+
+
+class RandomBudget(Budget):
+    """RBP (Cavallanti, Cesa-Bianchi and Gentile, 2007): on a mistake add y; if full, drop a random older one."""
+
+    def _learn(self, k: Any, point: int, y: float, weight: float, f: float) -> bool:
+        if y * f > 0:
+            return False
+        if self._is_full:
+            self._drop(int(self.rng.integers(len(self.points))))
+        self._add(point, weight * y)
+        return True
+
+
+class KeepsMatrix(Budget):
+    """A budget that needs the kernel among its support vectors."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.matrix = np.empty((0, 0))
+
+    def _add_with(self, k: NDArray[np.float64], point: int, alpha: float) -> None:
+        n = len(k)
+        matrix = np.ones((n + 1, n + 1))
+        matrix[:n, :n], matrix[n, :n], matrix[:n, n] = self.matrix, k, k
+        self.matrix = matrix
+        self._add(point, alpha)
+
+
+class Forgetron(KeepsMatrix):
+    """Forgetron (Dekel, Shalev-Shwartz and Singer, 2008): on a mistake add y; if full, shrink all and drop the oldest.
+
+    It tunes itself: the factor is the largest phi <= 1 with (delta phi)^2 + 2 delta phi (1 - phi mu) + Q <= (15/32) M.
+    """
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.n_mistakes = 0
+        self.damage = 0.0  # Q
+
+    def _learn(self, k: Any, point: int, y: float, weight: float, f: float) -> bool:
+        if y * f > 0:
+            return False
+        self.n_mistakes += 1
+        was_full = self._is_full
+        self._add_with(k, point, weight * y)
+        if was_full:
+            self._forget()
+        return True
+
+    def _forget(self) -> None:
+        delta = abs(self.alpha[0])
+        mu = math.copysign(1.0, self.alpha[0]) * float(self.matrix[0] @ self.alpha)
+        a, b, c = delta * delta - 2 * delta * mu, 2 * delta, self.damage - 15 / 32 * self.n_mistakes
+        phi = 1.0
+        if a + b + c > 0:
+            phi = (-b + math.sqrt(b * b - 4 * a * c)) / (2 * a) if a != 0 else -c / b
+            phi = min(1.0, max(0.0, phi))
+        self.alpha = self.alpha * phi
+        self.damage += (delta * phi) ** 2 + 2 * delta * phi * (1 - phi * mu)
+        self._drop(0)
+        self.matrix = self.matrix[1:, 1:]
+
+
+class Projectron(KeepsMatrix):
+    """Projectron (Orabona, Keshet and Caputo, 2009): on a mistake add y, or, if full, its projection on the others."""
+
+    _TINY = 1e-10
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.inverse = np.empty((0, 0))
+
+    def _learn(self, k: Any, point: int, y: float, weight: float, f: float) -> bool:
+        if y * f > 0:
+            return self._learn_margin(k, y, weight, f)
+        projection = self.inverse @ k
+        distance = max(0.0, 1.0 - float(k @ projection))
+        if self._is_full or distance < self._TINY:
+            self.alpha = self.alpha + weight * y * projection
+        else:
+            self._extend(projection, distance)
+            self._add_with(k, point, weight * y)
+        return True
+
+    def _learn_margin(self, k: Any, y: float, weight: float, f: float) -> bool:
+        """Learn a row that is right: not at all."""
+        return False
+
+    def _extend(self, projection: NDArray[np.float64], distance: float) -> None:
+        """Make the inverse that of the matrix with one more point."""
+        direction = np.append(projection, -1.0)
+        inverse = np.zeros((len(direction), len(direction)))
+        inverse[:-1, :-1] = self.inverse
+        self.inverse = inverse + np.outer(direction, direction) / distance
+
+
+class ProjectronPlusPlus(Projectron):
+    """Projectron++ (the same): also learns rows that are right but within the margin, by projection."""
+
+    def _learn_margin(self, k: Any, y: float, weight: float, f: float) -> bool:
+        loss = 1.0 - y * f
+        projection = self.inverse @ k
+        length = float(k @ projection)
+        bound = 0.25 * math.sqrt((self.size + 1) / math.log(self.size + 1)) * math.sqrt(max(0.0, 1.0 - length))
+        if loss <= bound or length <= 0:
+            return False
+        tau = min(loss / length, 2 * (loss - bound) / length, 1.0)
+        self.alpha = self.alpha + tau * weight * y * projection
+        return True
+
+
+class PassiveAggressive(Budget):
+    """BPA-S (Wang and Vucetic, 2010): a violation takes the place of the one whose loss costs least.
+
+    tau = min(C, loss) with C = the learning rate; r minimises alpha_r^2 + beta_r^2 - 2 alpha_r beta_r k_r with
+    beta_r = alpha_r k_r + tau y.
+    """
+
+    def _learn(self, k: Any, point: int, y: float, weight: float, f: float) -> bool:
+        if y * f >= 1:
+            return False
+        step = min(self.rate, 1.0 - y * f) * weight * y
+        if not self._is_full:
+            self._add(point, step)
+            return True
+        beta = self.alpha * k + step
+        place = int(np.argmin(self.alpha**2 + beta**2 - 2 * self.alpha * beta * k))
+        self.points = np.append(np.delete(self.points, place), point)
+        self.alpha = np.append(np.delete(self.alpha, place), beta[place])
+        return True
+
+
+class BudgetedGradient(Budget):
+    """BOGD (Zhao, Wang, Wu, Jin and Hoi, 2012): gradient steps that shrink; if full, drop a random older one.
+
+    Each round alpha *= 1 - eta lambda. The other older ones make up for the one dropped, times B / (B - 1), up to
+    |alpha| <= gamma eta with gamma = 10.
+    """
+
+    _LARGEST = 10.0
+
+    def _learn(self, k: Any, point: int, y: float, weight: float, f: float) -> bool:
+        self.alpha = self.alpha * (1.0 - self.rate * self.shrinkage)
+        if y * f >= 1:
+            return False
+        if self._is_full:
+            self._drop(int(self.rng.integers(len(self.points))))
+            largest = self._LARGEST * self.rate
+            if self.size > 1:
+                self.alpha = np.clip(self.alpha * (self.size / (self.size - 1)), -largest, largest)
+        self._add(point, self.rate * weight * y)
+        return True
+
+
+BUDGETS: dict[str, type[Budget]] = {
+    "random": RandomBudget,
+    "forgetron": Forgetron,
+    "projectron": Projectron,
+    "projectron++": ProjectronPlusPlus,
+    "bpas": PassiveAggressive,
+    "bogd": BudgetedGradient,
+}

@@ -1,0 +1,146 @@
+"""FOGD: online gradient descent on random Fourier features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isokern import _core
+from isokern._checks import is_integer, is_number, n_threads, one_of
+from isokern._rows import CoreRows, n_rows, row_blocks
+from isokern.kernels import gamma_from_data
+from isokern.learners._linear import LinearModel, project, random_directions
+from isokern.learners._rival import RivalClassifier
+
+_KERNELS = ("gaussian", "laplacian")
+_FEATURES = ("plain", "orthogonal")
+
+
+class FOGDClassifier(RivalClassifier):
+    """Fourier online gradient descent: a linear learner on random features of a Gaussian or Laplacian kernel.
+
+    A row costs as many products as it has non-zero values times ``n_frequencies``, and as many sines and cosines; the
+    frequencies take memory of columns * n_frequencies, which is too much for millions of columns. Choose it for dense
+    data of moderate width, if a smooth kernel suits them.
+
+    Parameters
+    ----------
+    kernel : {"gaussian", "laplacian"}, default="gaussian"
+        The kernel that is approximated.
+    gamma : float or "data", default="data"
+        Its sharpness: exp(-gamma |x - z|^2) or exp(-gamma |x - z|_1); "data" means one over the mean distance of random
+        pairs of rows, in that sense.
+    n_frequencies : int, default=400
+        Number of frequencies; there are twice as many features.
+    features : {"plain", "orthogonal"}, default="plain"
+        Whether frequencies are drawn independently, or orthogonal to each other (Gaussian kernel only).
+    average : bool, default=True
+        Whether to predict with the mean of the weights over the updates.
+    loss, learning_rate, n_passes, shuffle, class_weight, n_initial, n_jobs, random_state
+        See :class:`OGDClassifier`.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The classes, sorted.
+    gamma_ : float
+        The sharpness used.
+    n_support_ : int
+        How many rows have changed the model.
+
+    References
+    ----------
+    Lu, Hoi, Wang, Zhao and Liu, "Large scale online kernel learning", 2016; Rahimi and Recht, "Random features for
+    large-scale kernel machines", 2007; Yu, Suresh, Choromanski, Holtmann-Rice and Kumar, "Orthogonal random
+    features", 2016.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from isokern import FOGDClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> FOGDClassifier(random_state=0).fit(X[:1200], y[:1200]).score(X[1200:], y[1200:]) > 0.8
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: str = "gaussian",
+        *,
+        gamma: float | str = "data",
+        n_frequencies: int = 400,
+        features: str = "plain",
+        average: bool = True,
+        loss: str = "hinge",
+        learning_rate: float = 0.5,
+        n_passes: int = 1,
+        shuffle: bool = True,
+        class_weight: dict[Any, float] | str | None = None,
+        n_initial: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.n_frequencies = n_frequencies
+        self.features = features
+        self.average = average
+        self.loss = loss
+        self.learning_rate = learning_rate
+        self.n_passes = n_passes
+        self.shuffle = shuffle
+        self.class_weight = class_weight
+        self.n_initial = n_initial
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _prepare(self, X: Any, table: Any, rng: np.random.RandomState) -> None:
+        self.gamma_ = gamma_from_data(self.kernel, table, rng) if self.gamma == "data" else float(self.gamma)
+        shape = (self.n_features_in_, self.n_frequencies)
+        if self.kernel == "laplacian":
+            frequencies = self.gamma_ * rng.standard_cauchy(shape)
+        elif self.features == "orthogonal":
+            frequencies = np.sqrt(2 * self.gamma_) * random_directions(*shape, rng)
+        else:
+            frequencies = np.sqrt(2 * self.gamma_) * rng.standard_normal(shape)
+        values = np.zeros((2 * self.n_frequencies, self._n_columns()))
+        self._model = FourierModel(frequencies, LinearModel(values, average=self.average), n_threads(self.n_jobs))
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.kernel not in _KERNELS:
+            raise ValueError(f"kernel must be {one_of(_KERNELS)}; got {self.kernel!r}.")
+        if self.gamma != "data" and not (is_number(self.gamma) and self.gamma > 0):
+            raise ValueError(f'gamma must be "data" or a positive number; got {self.gamma!r}.')
+        if not is_integer(self.n_frequencies, at_least=1):
+            raise ValueError(f"n_frequencies must be an integer of at least 1; got {self.n_frequencies!r}.")
+        if self.features not in _FEATURES:
+            raise ValueError(f"features must be {one_of(_FEATURES)}; got {self.features!r}.")
+        if self.features == "orthogonal" and self.kernel != "gaussian":
+            raise ValueError(f'features must be "plain" unless the kernel is Gaussian; got {self.features!r}.')
+
+
+class FourierModel:
+    """A linear model on z(x) = [cos(x' Omega), sin(x' Omega)] / sqrt(D)."""
+
+    def __init__(self, frequencies: NDArray[np.float64], linear: LinearModel, n_jobs: int) -> None:
+        self.frequencies, self.linear, self.n_jobs = np.ascontiguousarray(frequencies), linear, n_jobs
+        self.clock = _core.Clock()
+
+    def learn(self, table: Any, targets: Any, weights: Any, rule: _core.Rule, scores: None = None) -> None:
+        """Learn from rows in order."""
+        for begin, rows in row_blocks(table):
+            part = slice(begin, begin + n_rows(rows))
+            factors = None if weights is None else weights[part]
+            self.linear.learn(self._features(rows, self.n_jobs), targets[part], factors, rule, self.clock)
+
+    def score(self, table: Any, threads: int) -> NDArray[np.float64]:
+        """Return the scores of rows, (n, n_columns)."""
+        parts = [self.linear.score(self._features(rows, threads), threads) for _, rows in row_blocks(table)]
+        return np.concatenate(parts)
+
+    def _features(self, rows: CoreRows, threads: int) -> NDArray[np.float64]:
+        angles = project(rows, self.frequencies, threads)
+        return np.hstack([np.cos(angles), np.sin(angles)]) / np.sqrt(angles.shape[1])

@@ -1,0 +1,181 @@
+"""NOGD: online gradient descent on the Nyström approximation of a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isokern import _core
+from isokern._checks import is_integer, is_number, n_threads
+from isokern._rows import n_rows, row_blocks
+from isokern.feature_map import IsolationKernel
+from isokern.kernels import NamedKernel
+from isokern.learners._dual import KernelDual
+from isokern.learners._linear import LinearModel, project
+from isokern.learners.ogd import KernelRival
+
+
+class NOGDClassifier(KernelRival):
+    """Nyström online gradient descent: the first support vectors become landmarks, the rest is linear.
+
+    Until ``n_landmarks`` rows have violated the margin it is OGD; then every row costs n_landmarks kernel values and
+    n_landmarks * rank products, in time, and nothing in memory. Choose it if a kernel is given and speed matters more
+    than the last points of accuracy.
+
+    Parameters
+    ----------
+    kernel, gamma, n_cells, coef0, degree
+        The kernel, by name, see :class:`OGDClassifier`.
+    n_landmarks : int, default=100
+        Number of landmarks, the paper's b.
+    rank : int, float or None, default=0.2
+        Number of features, the paper's r: a number, or a share of n_landmarks. None means all.
+    average : bool, default=True
+        Whether to predict with the mean of the weights over the updates.
+    loss, learning_rate, n_passes, shuffle, class_weight, n_initial, n_jobs, random_state
+        See :class:`OGDClassifier`.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The classes, sorted.
+    gamma_ : float
+        The sharpness used.
+    n_support_ : int
+        How many rows have changed the model.
+
+    References
+    ----------
+    Lu, Hoi, Wang, Zhao and Liu, "Large scale online kernel learning", 2016.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from isokern import NOGDClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> NOGDClassifier(random_state=0).fit(X[:1200], y[:1200]).score(X[1200:], y[1200:]) > 0.7
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: str | Callable[[Any, Any], Any] = "laplacian",
+        *,
+        gamma: float | str = "data",
+        n_cells: int | None = None,
+        coef0: float = 1.0,
+        degree: int = 3,
+        n_landmarks: int = 100,
+        rank: float | None = 0.2,
+        average: bool = True,
+        loss: str = "hinge",
+        learning_rate: float = 0.5,
+        n_passes: int = 1,
+        shuffle: bool = True,
+        class_weight: dict[Any, float] | str | None = None,
+        n_initial: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.n_cells = n_cells
+        self.coef0 = coef0
+        self.degree = degree
+        self.n_landmarks = n_landmarks
+        self.rank = rank
+        self.average = average
+        self.loss = loss
+        self.learning_rate = learning_rate
+        self.n_passes = n_passes
+        self.shuffle = shuffle
+        self.class_weight = class_weight
+        self.n_initial = n_initial
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _prepare(self, X: Any, table: Any, rng: np.random.RandomState) -> None:
+        kernel = self._make_kernel(table, rng)
+        first = KernelDual(kernel, self.n_features_in_, self._n_columns(), n_threads(self.n_jobs))
+        share = 1.0 if self.rank is None else self.rank
+        rank = int(share) if is_integer(share, at_least=1) else max(1, round(share * self.n_landmarks))
+        self._model = NystromModel(first, self.n_landmarks, rank, average=self.average)
+
+    def _check_parameters(self) -> None:
+        if isinstance(self.kernel, IsolationKernel) or not isinstance(self.kernel, str):
+            raise ValueError(f"kernel must be a name for NOGD; got {self.kernel!r}.")
+        super()._check_parameters()
+        if not is_integer(self.n_landmarks, at_least=1):
+            raise ValueError(f"n_landmarks must be an integer of at least 1; got {self.n_landmarks!r}.")
+        is_share = is_number(self.rank) and 0 < self.rank <= 1
+        if not (self.rank is None or is_share or is_integer(self.rank, at_least=1)):
+            raise ValueError(f"rank must be None, an integer of at least 1 or a share in (0, 1]; got {self.rank!r}.")
+
+
+class NystromModel:
+    """First the dual model, until it has enough support vectors; then a linear one on what they span.
+
+    With K_b = V A V' of the landmarks, the features are z(x) = A^(-1/2) V' k(x), and the dual model's alpha becomes
+    w = A^(1/2) V' alpha.
+    """
+
+    _SMALLEST = 1e-10  # eigenvalues below this share of the largest are noise
+
+    def __init__(self, first: KernelDual, n_landmarks: int, rank: int, *, average: bool) -> None:
+        self.first, self.n_landmarks, self.rank, self.average = first, n_landmarks, rank, average
+        self.linear: LinearModel | None = None
+
+    @property
+    def clock(self) -> _core.Clock:
+        """Rounds and support vectors so far."""
+        return self.first.clock
+
+    @property
+    def kernel(self) -> NamedKernel:
+        """The kernel."""
+        return self.first.kernel
+
+    def learn(self, table: Any, targets: Any, weights: Any, rule: _core.Rule, scores: None = None) -> None:
+        """Learn from rows in order."""
+        begin, n = 0, table.shape[0]
+        while self.linear is None and begin < n:
+            # At most as many rows as landmarks are missing, so that the switch comes right after the last of them.
+            end = min(n, begin + self.n_landmarks - self.first.machine.size)
+            part = slice(begin, end)
+            self.first.learn(table[part], targets[part], None if weights is None else weights[part], rule)
+            begin = end
+            if self.first.machine.size == self.n_landmarks:
+                self._switch()
+        if begin < n:
+            self._learn_linear(table[begin:], targets[begin:], None if weights is None else weights[begin:], rule)
+
+    def _learn_linear(self, table: Any, targets: Any, weights: Any, rule: _core.Rule) -> None:
+        assert self.linear is not None
+        for begin, rows in row_blocks(table):
+            part = slice(begin, begin + n_rows(rows))
+            factors = None if weights is None else weights[part]
+            self.linear.learn(self._features(rows, self.first.n_jobs), targets[part], factors, rule, self.clock)
+
+    def score(self, table: Any, threads: int) -> NDArray[np.float64]:
+        """Return the scores of rows, (n, n_columns)."""
+        if self.linear is None:
+            return self.first.score(table, threads)
+        parts = [self.linear.score(self._features(rows, threads), threads) for _, rows in row_blocks(table)]
+        return np.concatenate(parts)
+
+    def _switch(self) -> None:
+        self.landmarks, alpha = self.first.support()
+        matrix = self.kernel.matrix(self.landmarks, self.landmarks, self.first.n_jobs)
+        eigenvalues, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+        order = np.argsort(eigenvalues)[::-1][: self.rank]
+        order = order[eigenvalues[order] > self._SMALLEST * eigenvalues.max()]
+        roots, vectors = np.sqrt(eigenvalues[order]), vectors[:, order]
+        self.projection = vectors / roots
+        self.linear = LinearModel((vectors * roots).T @ alpha, average=self.average)
+
+    def _features(self, rows: Any, threads: int) -> NDArray[np.float64]:
+        self.kernel.check(rows)
+        return project(self.kernel.matrix(rows, self.landmarks, threads), self.projection, threads)
