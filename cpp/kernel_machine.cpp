@@ -14,29 +14,40 @@ constexpr std::int64_t kBlockRows = 256, kBlockPoints = 256;
 
 } // namespace
 
-template <class Rows> void KernelMachine::add(const Rows &rows, std::int64_t r, const double *alpha) {
+template <class Rows>
+void KernelMachine::add(const Rows &rows, std::int64_t r, const double *alpha, std::int64_t birth) {
     KernelRow row;
     points_.load(rows, r, row);
-    add_row(row);
+    add_row(row, birth);
     for (std::size_t k = 0; k < alpha_.size(); ++k)
         alpha_[k][points_.size() - 1] = alpha[k];
 }
 
-void KernelMachine::add_row(const KernelRow &row) {
+void KernelMachine::add_row(const KernelRow &row, std::int64_t birth) {
+    births_.push_back(birth);
     if (points_.size() % kLane == 0)
         for (auto &column : alpha_)
             column.resize(static_cast<std::size_t>(points_.size() + kLane), 0.0);
     points_.add(row);
 }
 
+//  mean of alpha_j over the rounds: alpha_j (rounds - birth_j) / rounds
+KernelMachine::Alpha KernelMachine::averaged(std::int64_t rounds) const {
+    Alpha alpha = alpha_;
+    for (auto &column : alpha)
+        for (std::size_t j = 0; j < births_.size(); ++j)
+            column[j] *= static_cast<double>(rounds - births_[j]) / static_cast<double>(rounds);
+    return alpha;
+}
+
 // first is a multiple of kLane, or stands within the last panel: points before it have been added already.
-void KernelMachine::accumulate_row(const KernelRow &row, std::int64_t first, std::int64_t last, double *values,
-                                   Sums &sums) const {
+void KernelMachine::accumulate_row(const KernelRow &row, const Alpha &alphas, std::int64_t first, std::int64_t last,
+                                   double *values, Sums &sums) const {
     const std::int64_t start = first / kLane * kLane;
     points_.evaluate(row, start, last - start, values);
-    for (std::size_t k = 0; k < alpha_.size(); ++k) {
+    for (std::size_t k = 0; k < alphas.size(); ++k) {
         double *lanes = sums.data() + k * kLane;
-        const double *alpha = alpha_[k].data() + start;
+        const double *alpha = alphas[k].data() + start;
         std::int64_t p = first - start;
         for (; p % kLane != 0 && p < last - start; ++p)
             lanes[p % kLane] += alpha[p] * values[p];
@@ -48,12 +59,12 @@ void KernelMachine::accumulate_row(const KernelRow &row, std::int64_t first, std
     }
 }
 
-void KernelMachine::accumulate(std::span<const KernelRow> rows, std::int64_t first, std::int64_t last,
-                               std::span<Sums> sums) const {
+void KernelMachine::accumulate(std::span<const KernelRow> rows, const Alpha &alpha, std::int64_t first,
+                               std::int64_t last, std::span<Sums> sums) const {
     std::vector<double> values(kBlockPoints + kLane);
     for (std::int64_t from = first; from < last; from += kBlockPoints)
         for (std::size_t r = 0; r < rows.size(); ++r)
-            accumulate_row(rows[r], from, std::min(from + kBlockPoints, last), values.data(), sums[r]);
+            accumulate_row(rows[r], alpha, from, std::min(from + kBlockPoints, last), values.data(), sums[r]);
 }
 
 double KernelMachine::total(const Sums &sums, std::int64_t k) const {
@@ -63,8 +74,8 @@ double KernelMachine::total(const Sums &sums, std::int64_t k) const {
 
 template <class Rows> class KernelMachine::Learner {
   public:
-    Learner(KernelMachine &machine, const Rows &rows, int threads)
-        : machine_(machine), rows_(rows), threads_(threads), block_(kBlockRows), sums_(kBlockRows),
+    Learner(KernelMachine &machine, const Rows &rows, const Clock &clock, int threads)
+        : machine_(machine), rows_(rows), clock_(clock), threads_(threads), block_(kBlockRows), sums_(kBlockRows),
           values_(kBlockRows + 2 * kLane) {}
 
     void read(std::int64_t r) {
@@ -76,7 +87,8 @@ template <class Rows> class KernelMachine::Learner {
 
     void last(double *scores) {
         if (machine_.points_.size() > n_known_)
-            machine_.accumulate_row(block_[at_], n_known_, machine_.points_.size(), values_.data(), sums_[at_]);
+            machine_.accumulate_row(block_[at_], machine_.alpha_, n_known_, machine_.points_.size(), values_.data(),
+                                    sums_[at_]);
         for (std::int64_t k = 0; k < machine_.n_scores(); ++k)
             scores[k] = machine_.total(sums_[at_], k);
     }
@@ -86,7 +98,7 @@ template <class Rows> class KernelMachine::Learner {
 
     void step(std::int64_t k, double g, double rate) {
         if (!is_added_)
-            machine_.add_row(block_[at_]);
+            machine_.add_row(block_[at_], clock_.rounds);
         is_added_ = true;
         machine_.alpha_[k][machine_.points_.size() - 1] = -rate * g;
     }
@@ -106,13 +118,15 @@ template <class Rows> class KernelMachine::Learner {
         parallel_tiles(n, 32, threads, [&] {
             return [&](std::int64_t from, std::int64_t to) {
                 const auto size = static_cast<std::size_t>(to - from);
-                machine_.accumulate({block_.data() + from, size}, 0, n_known_, {sums_.data() + from, size});
+                machine_.accumulate({block_.data() + from, size}, machine_.alpha_, 0, n_known_,
+                                    {sums_.data() + from, size});
             };
         });
     }
 
     KernelMachine &machine_;
     const Rows &rows_;
+    const Clock &clock_;
     int threads_;
     std::vector<KernelRow> block_;
     std::vector<Sums> sums_;
@@ -124,7 +138,7 @@ template <class Rows> class KernelMachine::Learner {
 template <class Rows>
 void KernelMachine::learn(const Rows &rows, const AnyTarget &targets, const double *row_weights, const AnyLoss &loss,
                           const Step &step, Clock &clock, int threads) {
-    Learner<Rows> model(*this, rows, threads);
+    Learner<Rows> model(*this, rows, clock, threads);
     std::visit(
         [&](const auto &target, const auto &any_loss) {
             learn_rows(model, rows.n_rows, n_scores(), target, row_weights, any_loss, step, clock, nullptr);
@@ -132,7 +146,9 @@ void KernelMachine::learn(const Rows &rows, const AnyTarget &targets, const doub
         targets, loss);
 }
 
-template <class Rows> void KernelMachine::score(const Rows &rows, double *scores, int threads) const {
+template <class Rows>
+void KernelMachine::score(const Rows &rows, std::int64_t averaged_rounds, double *scores, int threads) const {
+    const Alpha alpha = averaged_rounds > 0 ? averaged(averaged_rounds) : alpha_;
     parallel_tiles(rows.n_rows, 32, threads, [&] {
         return [&, block = std::vector<KernelRow>(32), sums = std::vector<Sums>(32)](std::int64_t begin,
                                                                                      std::int64_t end) mutable {
@@ -141,7 +157,7 @@ template <class Rows> void KernelMachine::score(const Rows &rows, double *scores
                 points_.load(rows, begin + static_cast<std::int64_t>(k), block[k]);
                 sums[k].assign(static_cast<std::size_t>(n_scores() * kLane), 0.0);
             }
-            accumulate({block.data(), n}, 0, points_.size(), {sums.data(), n});
+            accumulate({block.data(), n}, alpha, 0, points_.size(), {sums.data(), n});
             for (std::size_t r = 0; r < n; ++r)
                 for (std::int64_t k = 0; k < n_scores(); ++k)
                     scores[(begin + static_cast<std::int64_t>(r)) * n_scores() + k] = total(sums[r], k);
@@ -150,10 +166,10 @@ template <class Rows> void KernelMachine::score(const Rows &rows, double *scores
 }
 
 #define ISOKERN_INSTANTIATE(Rows)                                                                                      \
-    template void KernelMachine::add(const Rows &, std::int64_t, const double *);                                      \
+    template void KernelMachine::add(const Rows &, std::int64_t, const double *, std::int64_t);                        \
     template void KernelMachine::learn(const Rows &, const AnyTarget &, const double *, const AnyLoss &, const Step &, \
                                        Clock &, int);                                                                  \
-    template void KernelMachine::score(const Rows &, double *, int) const;
+    template void KernelMachine::score(const Rows &, std::int64_t, double *, int) const;
 ISOKERN_INSTANTIATE(DenseRows<float>)
 ISOKERN_INSTANTIATE(DenseRows<double>)
 ISOKERN_INSTANTIATE(CsrRows<float>)

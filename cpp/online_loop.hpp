@@ -78,22 +78,21 @@ template <class Gather> class Scorer {
 template <class Model, class Target, class Loss>
 void learn_rows(Model &model, std::int64_t n_rows, std::int64_t n_columns, const Target &target,
                 const double *row_weights, const Loss &loss, const Step &step, Clock &clock, double *scores) {
-    std::vector<double> current(static_cast<std::size_t>(n_columns));
+    std::vector<double> all(static_cast<std::size_t>(n_columns));
+    double *current = all.data();
     for (std::int64_t r = 0; r < n_rows; ++r) {
         model.read(r);
-        model.last(current.data());
+        model.last(current);
         if (scores && model.averages())
             model.predict(scores + r * n_columns);
         else if (scores)
-            std::copy(current.begin(), current.end(), scores + r * n_columns);
-        const double rate = step.rate_in(clock.rounds + 1);
+            std::copy_n(current, n_columns, scores + r * n_columns);
+        const double rate = step.rate_in(clock.rounds + 1), factor = row_weights ? row_weights[r] : 1.0;
         if (step.shrinkage > 0.0)
             clock.scale *= 1.0 - rate * step.shrinkage;
         bool is_support = false;
         for (std::int64_t k = 0; k < n_columns; ++k) {
-            double g = loss.derivative(current[k], target(r, k));
-            if (row_weights)
-                g *= row_weights[r];
+            const double g = factor * loss.derivative(current[k], target(r, k));
             if (g == 0.0)
                 continue;
             is_support |= r >= step.counted_from[k];

@@ -51,7 +51,7 @@ class Gather {
     explicit Gather(std::int64_t n_columns)
         : n_columns_(n_columns), parts_(static_cast<std::size_t>(kParts * n_columns)) {}
 
-    template <class Row> void operator()(const Row &row, const double *table, double *sums) {
+    template <class Row> void operator()(Row row, const double *table, double *sums) {
         if (n_columns_ == 1)
             sums[0] = one_column(row, table);
         else
@@ -61,15 +61,19 @@ class Gather {
   private:
     static constexpr std::int64_t kParts = 4;
 
-    template <class Row> static double one_column(const Row &row, const double *table) {
-        double part[kParts] = {};
+    template <class Row> static double one_column(Row row, const double *table) {
+        double a = 0.0, b = 0.0, c = 0.0, d = 0.0;
         std::int64_t i = 0;
-        for (; i + kParts <= row.t; i += kParts)
-            for (std::int64_t l = 0; l < kParts; ++l)
-                part[l] += table[row[i + l]];
-        for (; i < row.t; ++i)
-            part[i % kParts] += table[row[i]];
-        return (part[0] + part[1]) + (part[2] + part[3]);
+        for (; i + kParts <= row.t; i += kParts) {
+            a += table[row[i]];
+            b += table[row[i + 1]];
+            c += table[row[i + 2]];
+            d += table[row[i + 3]];
+        }
+        a += i < row.t ? table[row[i]] : 0.0;
+        b += i + 1 < row.t ? table[row[i + 1]] : 0.0;
+        c += i + 2 < row.t ? table[row[i + 2]] : 0.0;
+        return (a + b) + (c + d);
     }
 
     template <class Row> void all_columns(const Row &row, const double *table, double *sums) {
@@ -124,12 +128,20 @@ class Stepper {
     }
 
   private:
-    template <class Row> void move_all(const Row &row, std::int64_t k, double delta, const Clock &clock) {
-        for (std::int64_t i = 0; i < row.t; ++i)
-            weights_.values[row[i] * weights_.n_columns + k] += delta;
+    template <class Row> void move_all(Row row, std::int64_t k, double delta, const Clock &clock) {
+        add(row, weights_.values + k, delta);
         if (weights_.sums)
+            add(row, weights_.sums + k, delta * clock.scale_sum);
+    }
+
+    template <class Row> void add(Row row, double *column, double delta) const {
+        if (weights_.n_columns == 1) // spares a multiplication
+#pragma GCC unroll 4
             for (std::int64_t i = 0; i < row.t; ++i)
-                weights_.sums[row[i] * weights_.n_columns + k] += delta * clock.scale_sum;
+                column[row[i]] += delta;
+        else
+            for (std::int64_t i = 0; i < row.t; ++i)
+                column[row[i] * weights_.n_columns] += delta;
     }
 
     // In three short loops, so that roots and divisions run side by side.

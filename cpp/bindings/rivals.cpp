@@ -26,14 +26,15 @@ void kernel_matrix(const KernelSpec &spec, const RowsArgument &rows, const RowsA
         any_rows, any_points);
 }
 
-void add_points(KernelMachine &machine, const RowsArgument &rows, const Table<double> &alpha) {
+void add_points(KernelMachine &machine, const RowsArgument &rows, const Table<double> &alpha,
+                const Vector<std::int64_t> &births) {
     std::visit(
         [&](const auto &table) {
             if (static_cast<std::int64_t>(alpha.shape(0)) != table.n_rows ||
-                static_cast<std::int64_t>(alpha.shape(1)) != machine.n_scores())
+                static_cast<std::int64_t>(alpha.shape(1)) != machine.n_scores() || births.size() != alpha.shape(0))
                 throw std::invalid_argument("alpha must have a row for each point and a column for each score.");
             for (std::int64_t r = 0; r < table.n_rows; ++r)
-                machine.add(table, r, alpha.data() + r * machine.n_scores());
+                machine.add(table, r, alpha.data() + r * machine.n_scores(), births.data()[r]);
         },
         view(rows));
 }
@@ -52,7 +53,8 @@ void learn_machine(KernelMachine &machine, const RowsArgument &rows, const Targe
         any);
 }
 
-void score_machine(const KernelMachine &machine, const RowsArgument &rows, const Output<double> &scores, int threads) {
+void score_machine(const KernelMachine &machine, const RowsArgument &rows, std::int64_t averaged_rounds,
+                   const Output<double> &scores, int threads) {
     const AnyRows any = view(rows);
     std::visit(
         [&](const auto &table) {
@@ -60,19 +62,20 @@ void score_machine(const KernelMachine &machine, const RowsArgument &rows, const
                 static_cast<std::int64_t>(scores.shape(1)) != machine.n_scores())
                 throw std::invalid_argument("scores must have a row for each row.");
             const nb::gil_scoped_release release;
-            machine.score(table, scores.data(), threads);
+            machine.score(table, averaged_rounds, scores.data(), threads);
         },
         any);
 }
 
-// The support vectors as CSR arrays, and their coefficients one score after the other.
+// The support vectors as CSR arrays, their coefficients one score after the other, and their births.
 nb::tuple support_of(const KernelMachine &machine) {
     const KernelPoints &points = machine.points();
     std::vector<double> alpha;
     for (std::int64_t k = 0; k < machine.n_scores(); ++k)
         alpha.insert(alpha.end(), machine.alpha(k).begin(), machine.alpha(k).end());
     return nb::make_tuple(to_array(std::vector(points.stored_values())), to_array(std::vector(points.stored_columns())),
-                          to_array(std::vector(points.stored_starts())), to_array(std::move(alpha)));
+                          to_array(std::vector(points.stored_starts())), to_array(std::move(alpha)),
+                          to_array(std::vector(machine.births())));
 }
 
 void learn_linear(const Table<double> &features, const TargetArgument &targets, const OptionalVector &row_weights,
@@ -177,10 +180,10 @@ void register_rivals(nb::module_ &m) {
 
     nb::class_<KernelMachine>(m, "KernelMachine")
         .def(nb::init<const KernelSpec &, std::int64_t, std::int64_t>(), "spec"_a, "n_columns"_a, "n_scores"_a)
-        .def("add", &add_points, "rows"_a.noconvert(), "alpha"_a.noconvert())
+        .def("add", &add_points, "rows"_a.noconvert(), "alpha"_a.noconvert(), "births"_a.noconvert())
         .def("learn", &learn_machine, "rows"_a.noconvert(), "targets"_a.noconvert(), "row_weights"_a.noconvert().none(),
              "rule"_a, "clock"_a, "threads"_a)
-        .def("score", &score_machine, "rows"_a.noconvert(), "scores"_a.noconvert(), "threads"_a)
+        .def("score", &score_machine, "rows"_a.noconvert(), "averaged_rounds"_a, "scores"_a.noconvert(), "threads"_a)
         .def("support", &support_of)
         .def_prop_ro("size", [](const KernelMachine &machine) { return machine.points().size(); });
 

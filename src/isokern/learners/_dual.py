@@ -17,8 +17,11 @@ from isokern.learners.budgets import Budget
 class KernelDual:
     """All support vectors of a named kernel, in the core."""
 
-    def __init__(self, kernel: NamedKernel, n_features: int, n_columns: int, n_jobs: int) -> None:
+    def __init__(
+        self, kernel: NamedKernel, n_features: int, n_columns: int, n_jobs: int, *, average: bool = False
+    ) -> None:
         self.kernel, self.n_features, self.n_columns, self.n_jobs = kernel, n_features, n_columns, n_jobs
+        self.average = average
         self.machine = _core.KernelMachine(kernel.spec, n_features, n_columns)
         self.clock = _core.Clock()
 
@@ -35,15 +38,15 @@ class KernelDual:
         scores = np.empty((table.shape[0], self.n_columns))
         for begin, rows in row_blocks(table):
             self.kernel.check(rows)
-            self.machine.score(rows, scores[begin : begin + n_rows(rows)], threads)
+            rounds = self.clock.rounds if self.average else 0
+            self.machine.score(rows, rounds, scores[begin : begin + n_rows(rows)], threads)
         return scores
 
-    def support(self) -> tuple[CsrRows, NDArray[np.float64]]:
-        """Return the support vectors and their coefficients, (n, n_columns)."""
-        values, columns, starts, alpha = self.machine.support()
-        return CsrRows(values, columns, starts, self.n_features), np.ascontiguousarray(
-            alpha.reshape(self.n_columns, -1).T
-        )
+    def support(self) -> tuple[CsrRows, NDArray[np.float64], NDArray[np.int64]]:
+        """Return the support vectors, their coefficients, (n, n_columns), and the rounds before each was added."""
+        values, columns, starts, alpha, births = self.machine.support()
+        rows = CsrRows(values, columns, starts, self.n_features)
+        return rows, np.ascontiguousarray(alpha.reshape(self.n_columns, -1).T), births
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"machine": self.support()}

@@ -167,7 +167,7 @@ class NystromModel:
         return np.concatenate(parts)
 
     def _switch(self) -> None:
-        self.landmarks, alpha = self.first.support()
+        self.landmarks, alpha, _ = self.first.support()
         matrix = self.kernel.matrix(self.landmarks, self.landmarks, self.first.n_jobs)
         eigenvalues, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
         order = np.argsort(eigenvalues)[::-1][: self.rank]

@@ -77,6 +77,9 @@ class OGDClassifier(KernelRival):
         What a score costs; budgets know the hinge loss only.
     learning_rate : float, default=0.5
         Size of a step, the paper's eta ("bpas": the largest step; "random" and the like always take steps of 1).
+    average : bool, default=False
+        Whether to predict with the mean of the coefficients over all rows instead of the last ones, which swing; not
+        with a budget or a function.
     shrinkage : float, default=0.01
         For "bogd": each row multiplies all coefficients by 1 - learning_rate * shrinkage.
     n_passes : int, default=1
@@ -127,6 +130,7 @@ class OGDClassifier(KernelRival):
         strategy: str = "bpas",
         loss: str = "hinge",
         learning_rate: float = 0.5,
+        average: bool = False,
         shrinkage: float = 0.01,
         n_passes: int = 1,
         shuffle: bool = True,
@@ -144,6 +148,7 @@ class OGDClassifier(KernelRival):
         self.strategy = strategy
         self.loss = loss
         self.learning_rate = learning_rate
+        self.average = average
         self.shrinkage = shrinkage
         self.n_passes = n_passes
         self.shuffle = shuffle
@@ -156,12 +161,12 @@ class OGDClassifier(KernelRival):
         if isinstance(self.kernel, IsolationKernel):
             self.kernel_ = self.kernel if hasattr(self.kernel, "n_cells_") else clone(self.kernel).fit(X)
             starts, dtype = self.kernel_._cell_starts, self.kernel_._cell_dtype
-            self._model = SupportVectors(starts, self._n_columns(), dtype, average=False)
+            self._model = SupportVectors(starts, self._n_columns(), dtype, average=self.average)
             return
         kernel = self._make_kernel(table, rng, normalised=self.budget is not None)
         threads = n_threads(self.n_jobs)
         if self.budget is None and isinstance(kernel, NamedKernel):
-            self._model = KernelDual(kernel, self.n_features_in_, self._n_columns(), threads)
+            self._model = KernelDual(kernel, self.n_features_in_, self._n_columns(), threads, average=self.average)
             return
         make = Budget if self.budget is None else BUDGETS[self.strategy]
         generators = np.random.default_rng(int(rng.randint(2**31 - 1))).spawn(self._n_columns())
@@ -184,6 +189,8 @@ class OGDClassifier(KernelRival):
             raise ValueError(f"shrinkage must be at least 0 and below 1 / learning_rate; got {self.shrinkage!r}.")
         if self.strategy not in BUDGETS:
             raise ValueError(f"strategy must be {one_of(BUDGETS)}; got {self.strategy!r}.")
+        if self.average and (self.budget is not None or not isinstance(self.kernel, str | IsolationKernel)):
+            raise ValueError("average must be False with a budget or a kernel of your own; got True.")
         if self.budget is None:
             if not isinstance(self.kernel, str | IsolationKernel) and self.loss != "hinge":
                 raise ValueError(f'loss must be "hinge" for a kernel of your own; got {self.loss!r}.')
