@@ -129,8 +129,9 @@ class Experts {
 
     void descend(const float *features, std::int64_t e, std::int64_t p, double c, double rate, double factor) {
         const double f = by_kernel_[e * state_.n_kernels + p];
-        const auto step = static_cast<float>(rate * factor * c / (1.0 + std::exp(c * f)));
-        const auto keep = static_cast<float>(1.0 - 2.0 * rate * factor * state_.shrinkage);
+        const double size = std::min(1.0, rate * factor); // whatever the weight, a step goes no further
+        const auto step = static_cast<float>(size * c / (1.0 + std::exp(c * f)));
+        const auto keep = static_cast<float>(1.0 - size * std::min(1.0, 2.0 * state_.shrinkage));
         float *theta = theta_ + e * stride() + p * size_;
         const float *z = features + p * size_;
         for (std::int64_t m = 0; m < size_; ++m)

@@ -22,7 +22,7 @@ double term(Measure measure, double x, double z) {
     case Measure::dot:
         return x * z;
     case Measure::chi_squared:
-        return x + z == 0.0 ? 0.0 : 2.0 * x * z / (x + z);
+        return x + z == 0.0 ? 0.0 : 2.0 * (x * (z / (x + z)));
     default:
         return std::min(x, z);
     }
@@ -117,6 +117,7 @@ void KernelPoints::evaluate(const KernelRow &row, std::int64_t first, std::int64
     const Similarities &similarities = best_similarities();
     if (!in_panels_) {
         sums_from_index(row, first, n, values);
+        refine(row, first, n, values);
         return finish(row, first, n, values);
     }
     for (std::int64_t k = 0; k < n; k += kLane) {
@@ -128,7 +129,33 @@ void KernelPoints::evaluate(const KernelRow &row, std::int64_t first, std::int64
                                      static_cast<std::int64_t>(row.columns.size()), panel, totals_.data() + first + k,
                                      values + k);
     }
+    if (row.dense.empty())
+        refine(row, first, n, values);
     finish(row, first, n, values);
+}
+
+// Squared distances far smaller than the totals they are the difference of have lost digits: sums them up again.
+void KernelPoints::refine(const KernelRow &row, std::int64_t first, std::int64_t n, double *sums) const {
+    if (spec_.measure != Measure::squared_l2)
+        return;
+    for (std::int64_t k = 0; k < n; ++k)
+        if (!(sums[k] >= 1e-4 * (row.total + totals_[first + k])))
+            sums[k] = squared_distance(row, first + k);
+}
+
+double KernelPoints::squared_distance(const KernelRow &row, std::int64_t point) const {
+    double sum = 0.0;
+    std::size_t i = 0;
+    for (std::int64_t j = stored_starts_[point]; j < stored_starts_[point + 1]; ++j) {
+        for (; i < row.columns.size() && row.columns[i] < stored_columns_[j]; ++i)
+            sum += row.values[i] * row.values[i];
+        const bool is_shared = i < row.columns.size() && row.columns[i] == stored_columns_[j];
+        const double difference = is_shared ? row.values[i++] - stored_values_[j] : stored_values_[j];
+        sum += difference * difference;
+    }
+    for (; i < row.columns.size(); ++i)
+        sum += row.values[i] * row.values[i];
+    return sum;
 }
 
 //  sum(x, z) = total(x) + total(z) + sum over shared columns of term(x, z) - term(x, 0) - term(0, z)
@@ -158,7 +185,7 @@ void KernelPoints::finish(const KernelRow &row, std::int64_t first, std::int64_t
             values[k] = power(spec_.factor * values[k] + spec_.offset, spec_.degree);
     if (spec_.normalised)
         for (std::int64_t k = 0; k < n; ++k) {
-            const double scale = std::sqrt(row.self * selves_[first + k]);
+            const double scale = std::sqrt(row.self) * std::sqrt(selves_[first + k]);
             values[k] = scale > 0.0 ? values[k] / scale : 0.0;
         }
 }

@@ -64,6 +64,8 @@ class KernelPoints {
     void add_to_panels(const KernelRow &row);
     void add_to_index(const KernelRow &row);
     void sums_from_index(const KernelRow &row, std::int64_t first, std::int64_t n, double *sums) const;
+    void refine(const KernelRow &row, std::int64_t first, std::int64_t n, double *sums) const;
+    double squared_distance(const KernelRow &row, std::int64_t point) const;
     void finish(const KernelRow &row, std::int64_t first, std::int64_t n, double *values) const;
 
     KernelSpec spec_;

@@ -32,7 +32,7 @@ struct Dot {
 struct ChiSquared { // 2 x z / (x + z), 0 for 0 / 0
     static Vector term(double x, Vector z) {
         const Vector sum = x + z;
-        return select(sum == 0.0, Vector{}, 2.0 * x * z / select(sum == 0.0, Vector{} + 1.0, sum));
+        return select(sum == 0.0, Vector{}, 2.0 * (x * (z / select(sum == 0.0, Vector{} + 1.0, sum))));
     }
     static Vector at_zero(Vector) { return Vector{}; }
 };

@@ -74,7 +74,7 @@ def same_model(one, other):
     """Return whether two models have learned the same, to the last bit."""
     tables = [(getattr(one._model, name), getattr(other._model, name)) for name in ("values", "sums", "squares")]
     is_same = [a is b is None or np.array_equal(a, b) for a, b in tables]
-    return all(is_same) and one._model.__getstate__()["clock"] == other._model.__getstate__()["clock"]
+    return all(is_same) and one._model.clock.__getstate__() == other._model.clock.__getstate__()
 
 
 def assert_close(actual, expected):

@@ -61,3 +61,10 @@ def test_no_file_names_a_folder_of_somebody_s_machine():
     files = [file for file in [*files, *ROOT.glob("*")] if file.suffix in TEXT]
     named = re.compile(r"(?<![\w.])/(?:home|root|Users|work|workspace)/")
     assert [str(file.relative_to(ROOT)) for file in files if named.search(file.read_text())] == []
+
+
+def test_the_readme_s_example_runs(capsys):
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    exec(compile(example, "README.md", "exec"), {})
+    accuracies = [float(line) for line in capsys.readouterr().out.split()]
+    assert min(accuracies) > 0.8

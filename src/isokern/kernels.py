@@ -12,10 +12,12 @@ from scipy import sparse
 
 from isokern import _core
 from isokern._checks import is_integer, is_number, one_of
-from isokern._rows import CoreRows, CsrRows, as_scipy, n_rows
+from isokern._rows import CoreRows, as_scipy, n_rows
 
 KERNELS = ("laplacian", "gaussian", "polynomial", "chi2", "intersection")
+NON_NEGATIVE = ("chi2", "intersection")  # defined for X of at least 0
 _N_PAIRS = 1000
+_LARGEST_DEGREE = 100
 
 
 class NamedKernel:
@@ -34,14 +36,6 @@ class NamedKernel:
         """What the core needs to know."""
         return _core.KernelSpec(self.name, self.gamma, self.coef0, self.degree, self.normalised)
 
-    def check(self, rows: CoreRows) -> None:
-        """Raise if the kernel is not defined for the rows."""
-        values = rows.values if isinstance(rows, CsrRows) else rows
-        if self.name in ("chi2", "intersection") and values.size and values.min() < 0:
-            raise ValueError(
-                f'X must not be negative for kernel="{self.name}"; got {values.min():g}. Scale it to [0, 1] first.'
-            )
-
     def matrix(self, rows: CoreRows, points: CoreRows, threads: int) -> NDArray[np.float64]:
         """Return k(row, point) for all pairs, (n, m)."""
         values = np.empty((n_rows(rows), n_rows(points)))
@@ -54,9 +48,6 @@ class OwnKernel:
 
     def __init__(self, function: Callable[[Any, Any], Any]) -> None:
         self.function = function
-
-    def check(self, rows: CoreRows) -> None:
-        """Take all rows."""
 
     def matrix(self, rows: CoreRows, points: CoreRows, threads: int) -> NDArray[np.float64]:
         """Return k(row, point) for all pairs, (n, m)."""
@@ -83,8 +74,8 @@ def check_kernel(kernel: Any, gamma: Any, n_cells: Any, coef0: Any, degree: Any)
         )
     if not is_number(coef0) or coef0 < 0:
         raise ValueError(f"coef0 must be a number of at least 0; got {coef0!r}.")
-    if not is_integer(degree, at_least=1):
-        raise ValueError(f"degree must be an integer of at least 1; got {degree!r}.")
+    if not is_integer(degree, at_least=1) or degree > _LARGEST_DEGREE:
+        raise ValueError(f"degree must be an integer from 1 to {_LARGEST_DEGREE}; got {degree!r}.")
 
 
 def gamma_from_psi(n_cells: int, n_columns: int) -> float:
@@ -99,16 +90,18 @@ def gamma_from_data(kernel: str, table: Any, rng: np.random.RandomState) -> floa
     """
     pairs = rng.randint(table.shape[0], size=(2, _N_PAIRS))
     first, second = table[pairs[0]], table[pairs[1]]
-    difference = first.astype(np.float64) - second.astype(np.float64)
-    if kernel == "laplacian":
-        mean = abs(difference).sum() / _N_PAIRS
-    elif kernel == "gaussian":
-        mean = _squares(difference) / _N_PAIRS
-    elif kernel == "polynomial":
-        mean = _squares(first.astype(np.float64)) / _N_PAIRS
-    else:
-        return 1.0
-    return 1.0 / float(mean) if 0 < mean < np.inf else 1.0
+    with np.errstate(over="ignore", under="ignore"):
+        difference = first.astype(np.float64) - second.astype(np.float64)
+        if kernel == "laplacian":
+            mean = float(abs(difference).sum()) / _N_PAIRS
+        elif kernel == "gaussian":
+            mean = _squares(difference) / _N_PAIRS
+        elif kernel == "polynomial":
+            mean = _squares(first.astype(np.float64)) / _N_PAIRS
+        else:
+            return 1.0
+    # Squares of the largest and smallest numbers there are leave what floats can hold.
+    return float(1.0 / np.clip(mean, 1e-300, 1e300)) if mean != 0 else 1.0
 
 
 def _squares(table: Any) -> float:

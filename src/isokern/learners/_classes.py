@@ -90,9 +90,9 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         return labels
 
     def _begin_fit(self, labels: NDArray[Any]) -> None:
+        if len(np.unique(labels)) < 2:
+            raise ValueError(f"y must have at least 2 classes in fit; got only one class, {labels[0]!r}.")
         self._meet(labels, None)
-        if len(self.classes_) < 2:
-            raise ValueError(f"y must have at least 2 classes in fit; got only one class, {self.classes_[0]!r}.")
 
     def _meet(self, labels: NDArray[Any], classes: ArrayLike | None) -> None:
         """Take in the classes of labels; unless ``classes`` were given at the start, there may be new ones."""

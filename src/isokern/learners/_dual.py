@@ -11,6 +11,8 @@ from scipy import sparse
 from isokern import _core
 from isokern._rows import CoreRows, CsrRows, core_rows, n_rows, row_blocks
 from isokern.kernels import NamedKernel, OwnKernel
+from isokern.learners._linear import finite_scores, project
+from isokern.learners._online import learning_blocks
 from isokern.learners.budgets import Budget
 
 
@@ -27,20 +29,16 @@ class KernelDual:
 
     def learn(self, table: Any, targets: Any, weights: Any, rule: _core.Rule, scores: None = None) -> None:
         """Learn from rows in order."""
-        for begin, rows in row_blocks(table):
-            self.kernel.check(rows)
-            part = slice(begin, begin + n_rows(rows))
-            factors = None if weights is None else weights[part]
-            self.machine.learn(rows, targets[part], factors, rule, self.clock, self.n_jobs)
+        for rows, part, factors in learning_blocks(table, targets, weights):
+            self.machine.learn(rows, part, factors, rule, self.clock, self.n_jobs)
 
     def score(self, table: Any, threads: int) -> NDArray[np.float64]:
         """Return the scores of rows, (n, n_columns)."""
         scores = np.empty((table.shape[0], self.n_columns))
         for begin, rows in row_blocks(table):
-            self.kernel.check(rows)
             rounds = self.clock.rounds if self.average else 0
             self.machine.score(rows, rounds, scores[begin : begin + n_rows(rows)], threads)
-        return scores
+        return finite_scores(scores)
 
     def support(self) -> tuple[CsrRows, NDArray[np.float64], NDArray[np.int64]]:
         """Return the support vectors, their coefficients, (n, n_columns), and the rounds before each was added."""
@@ -87,7 +85,6 @@ class BudgetedDual:
         points = block if self.points is None else _stack(self.points, block)
         n_old = points.shape[0] - block.shape[0]
         rows, candidates = _core_form(block), _core_form(points)
-        self.kernel.check(rows)
         values = self.kernel.matrix(rows, candidates, self.n_jobs)
         for r in range(block.shape[0]):
             self.clock.rounds += 1
@@ -112,11 +109,11 @@ class BudgetedDual:
             return scores
         points = _core_form(self.points)
         for begin, rows in row_blocks(table):
-            self.kernel.check(rows)
             values = self.kernel.matrix(rows, points, threads)
             for k, budget in enumerate(self.budgets):
-                scores[begin : begin + n_rows(rows), k] = values[:, budget.points] @ budget.alpha
-        return scores
+                part = project(np.ascontiguousarray(values[:, budget.points]), budget.alpha[:, None], threads)
+                scores[begin : begin + n_rows(rows), k] = part[:, 0]
+        return finite_scores(scores)
 
 
 class Counts:

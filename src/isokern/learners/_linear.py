@@ -27,7 +27,7 @@ class LinearModel:
 
     def score(self, features: NDArray[np.float64], threads: int) -> NDArray[np.float64]:
         """Return the scores of rows of features, (n, n_columns)."""
-        return project(features, self.coefficients(), threads)
+        return finite_scores(project(features, self.coefficients(), threads))
 
     def coefficients(self) -> NDArray[np.float64]:
         """Return the weights to predict with: their mean over the updates, where there were any."""
@@ -51,3 +51,12 @@ def random_directions(n_columns: int, n_directions: int, rng: np.random.RandomSt
         directions, _ = np.linalg.qr(rng.standard_normal((n_columns, size)))
         groups.append(directions * np.sqrt(rng.chisquare(n_columns, size=size)))
     return np.hstack(groups)
+
+
+def finite_scores(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return scores, or raise if a kernel's values or the steps taken were too large for them."""
+    if not np.isfinite(scores).all():
+        raise ValueError(
+            "scores must be finite, but kernel values or steps were too large; scale X, or use a smaller learning_rate."
+        )
+    return scores

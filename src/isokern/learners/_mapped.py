@@ -42,7 +42,7 @@ class MappedEstimator(RowsEstimator):
         return IsolationKernel(**flat, n_jobs=self.n_jobs, random_state=seed).fit(X)
 
     def _unwrapped_kernel(self) -> IsolationKernel | None:
-        return self.kernel.estimator if isinstance(self.kernel, FrozenEstimator) else self.kernel
+        return unwrapped(self.kernel)
 
     def _check_kernel_parameters(self) -> None:
         kernel = self._unwrapped_kernel()
@@ -65,6 +65,11 @@ class MappedEstimator(RowsEstimator):
             if cells is not None:
                 return cells
         return self.kernel_._apply(check_rows(self, X, reset=False))
+
+
+def unwrapped(kernel: Any) -> Any:
+    """Return a kernel without scikit-learn's frozen wrapping."""
+    return kernel.estimator if isinstance(kernel, FrozenEstimator) else kernel
 
 
 def labels_of(scores: NDArray[np.float64], classes: NDArray[Any]) -> NDArray[Any]:

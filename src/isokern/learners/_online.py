@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from isokern._checks import is_integer, is_number, one_of, unchanged_on_error
-from isokern._rows import RowsEstimator, check_finite, check_rows
+from isokern._rows import CoreRows, RowsEstimator, check_finite, check_rows, n_rows, row_blocks
 
 
 class OnlineLearner(RowsEstimator):
@@ -52,9 +52,9 @@ class OnlineLearner(RowsEstimator):
             self._begin_fit(targets)
             self._prepare(X, table, rng)
             rows = self._mapped(table)
-        for k in range(self.n_passes):
-            order: Any = rng.permutation(len(targets)) if self.shuffle else slice(None)
-            self._learn(rows[order], targets[order], None if weights is None else weights[order], is_new=k == 0)
+            for k in range(self.n_passes):
+                order: Any = rng.permutation(len(targets)) if self.shuffle else slice(None)
+                self._learn(rows[order], targets[order], None if weights is None else weights[order], is_new=k == 0)
         return self
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> Self:
@@ -70,8 +70,9 @@ class OnlineLearner(RowsEstimator):
             self._meet(targets, **how)
             if not self._has_begun:
                 table, targets, weights = self._hold(table, targets, weights)
-        if table.shape[0]:
-            self._learn(self._mapped(table), targets, weights)
+            rows = self._mapped(table) if table.shape[0] else None
+        if rows is not None:
+            self._learn(rows, targets, weights)
         return self
 
     def _hold(self, table: Any, targets: NDArray[Any], weights: NDArray[np.float64] | None) -> Any:
@@ -79,7 +80,7 @@ class OnlineLearner(RowsEstimator):
         n_initial = self._n_initial()
         rng = check_random_state(self.random_state)
         if n_initial == 0:
-            self._prepare(None, table[:0], rng)
+            self._prepare(table, table, rng)
             return table, targets, weights
         room = max(0, n_initial - self._held.n)
         with self._held.adding(table[:room], targets[:room], None if weights is None else weights[:room]):
@@ -163,3 +164,12 @@ def check_weights(table: Any, sample_weight: Any) -> NDArray[np.float64] | None:
     if not weights.any():
         raise ValueError(f"sample_weight must not be zero for all rows; got {len(weights)} zeros.")
     return np.ascontiguousarray(weights)
+
+
+def learning_blocks(
+    table: Any, targets: NDArray[Any], weights: NDArray[np.float64] | None
+) -> Iterator[tuple[CoreRows, NDArray[Any], NDArray[np.float64] | None]]:
+    """Yield rows in the core's form, their targets and weights, block by block."""
+    for begin, rows in row_blocks(table):
+        part = slice(begin, begin + n_rows(rows))
+        yield rows, targets[part], None if weights is None else weights[part]

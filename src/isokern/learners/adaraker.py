@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from isokern import _core
 from isokern._checks import is_integer, is_number, n_threads, one_of, own_arrays
-from isokern._rows import n_rows, row_blocks
+from isokern._rows import CoreRows, n_rows, row_blocks
 from isokern.learners._dual import Counts
 from isokern.learners._linear import project, random_directions
+from isokern.learners._online import learning_blocks
 from isokern.learners._rival import RivalClassifier
 
 PAPERS_BANDWIDTHS = tuple(2.0**m for m in range(-10, 6))
@@ -133,10 +134,8 @@ class AdaRakerModel:
     def learn(self, table: Any, targets: Any, weights: Any, rule: _core.Rule, scores: None = None) -> None:
         """Learn from rows in order."""
         self._make_room(int(self.clock.rounds + table.shape[0]).bit_length())
-        for begin, rows in row_blocks(table):
-            part = slice(begin, begin + n_rows(rows))
-            factors = None if weights is None else weights[part]
-            self._core().learn(project(rows, self.directions, self.n_jobs), targets[part], factors, self.clock.rounds)
+        for rows, part, factors in learning_blocks(table, targets, weights):
+            self._core().learn(self._projections(rows, self.n_jobs), part, factors, self.clock.rounds)
             self.clock.rounds += n_rows(rows)
             self.clock.n_support = self.clock.rounds
 
@@ -145,8 +144,14 @@ class AdaRakerModel:
         scores = np.zeros((table.shape[0], self.n_columns))
         for begin, rows in row_blocks(table):
             out = scores[begin : begin + n_rows(rows)]
-            self._core().score(project(rows, self.directions, threads), self.clock.rounds, out, threads)
+            self._core().score(self._projections(rows, threads), self.clock.rounds, out, threads)
         return scores
+
+    def _projections(self, rows: CoreRows, threads: int) -> NDArray[np.float64]:
+        projections = project(rows, self.directions, threads)
+        if not np.isfinite(projections).all() or np.abs(projections).max() > 1e300 / self.bandwidths.max():
+            raise ValueError("X must be smaller: its products with the directions overflow. Scale it first.")
+        return projections
 
     def _core(self) -> _core.AdaRaker:
         own_arrays(self)

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from isokern import _core
 from isokern._checks import is_integer, is_number, n_threads, one_of
-from isokern._rows import CoreRows, n_rows, row_blocks
+from isokern._rows import CoreRows, row_blocks
 from isokern.kernels import gamma_from_data
 from isokern.learners._linear import LinearModel, project, random_directions
+from isokern.learners._online import learning_blocks
 from isokern.learners._rival import RivalClassifier
 
 _KERNELS = ("gaussian", "laplacian")
@@ -131,10 +132,8 @@ class FourierModel:
 
     def learn(self, table: Any, targets: Any, weights: Any, rule: _core.Rule, scores: None = None) -> None:
         """Learn from rows in order."""
-        for begin, rows in row_blocks(table):
-            part = slice(begin, begin + n_rows(rows))
-            factors = None if weights is None else weights[part]
-            self.linear.learn(self._features(rows, self.n_jobs), targets[part], factors, rule, self.clock)
+        for rows, part, factors in learning_blocks(table, targets, weights):
+            self.linear.learn(self._features(rows, self.n_jobs), part, factors, rule, self.clock)
 
     def score(self, table: Any, threads: int) -> NDArray[np.float64]:
         """Return the scores of rows, (n, n_columns)."""
@@ -143,4 +142,6 @@ class FourierModel:
 
     def _features(self, rows: CoreRows, threads: int) -> NDArray[np.float64]:
         angles = project(rows, self.frequencies, threads)
+        if not np.isfinite(angles).all():
+            raise ValueError("X must be smaller: its products with the frequencies overflow. Scale it, or lower gamma.")
         return np.hstack([np.cos(angles), np.sin(angles)]) / np.sqrt(angles.shape[1])

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from isokern import _core
 from isokern._checks import is_integer, is_number, n_threads
-from isokern._rows import n_rows, row_blocks
+from isokern._rows import row_blocks
 from isokern.feature_map import IsolationKernel
 from isokern.kernels import NamedKernel
 from isokern.learners._dual import KernelDual
 from isokern.learners._linear import LinearModel, project
+from isokern.learners._online import learning_blocks
 from isokern.learners.ogd import KernelRival
 
 
@@ -154,10 +155,8 @@ class NystromModel:
 
     def _learn_linear(self, table: Any, targets: Any, weights: Any, rule: _core.Rule) -> None:
         assert self.linear is not None
-        for begin, rows in row_blocks(table):
-            part = slice(begin, begin + n_rows(rows))
-            factors = None if weights is None else weights[part]
-            self.linear.learn(self._features(rows, self.first.n_jobs), targets[part], factors, rule, self.clock)
+        for rows, part, factors in learning_blocks(table, targets, weights):
+            self.linear.learn(self._features(rows, self.first.n_jobs), part, factors, rule, self.clock)
 
     def score(self, table: Any, threads: int) -> NDArray[np.float64]:
         """Return the scores of rows, (n, n_columns)."""
@@ -177,5 +176,4 @@ class NystromModel:
         self.linear = LinearModel((vectors * roots).T @ alpha, average=self.average)
 
     def _features(self, rows: Any, threads: int) -> NDArray[np.float64]:
-        self.kernel.check(rows)
         return project(self.kernel.matrix(rows, self.landmarks, threads), self.projection, threads)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 
-from isokern._checks import is_integer, is_number, n_threads, one_of
+from isokern._checks import is_integer, is_number, n_threads, one_of, unchanged_on_error
 from isokern.feature_map import IsolationKernel
-from isokern.kernels import NamedKernel, OwnKernel, check_kernel, gamma_from_data, gamma_from_psi
+from isokern.kernels import NON_NEGATIVE, NamedKernel, OwnKernel, check_kernel, gamma_from_data, gamma_from_psi
 from isokern.learners._dual import BudgetedDual, KernelDual
+from isokern.learners._mapped import unwrapped
 from isokern.learners._rival import RivalClassifier
 from isokern.learners._weights import SupportVectors
 from isokern.learners.budgets import BUDGETS, Budget
@@ -21,6 +24,8 @@ _UNIT_KERNELS = ("laplacian", "gaussian")
 
 class KernelRival(RivalClassifier):
     """Base of the rivals that choose a kernel."""
+
+    _LEARNED = (*RivalClassifier._LEARNED, "gamma_", "kernel_")
 
     def _make_kernel(self, table: Any, rng: np.random.RandomState, *, normalised: bool = False) -> Any:
         """Return the kernel to use, its gamma learned from rows if it is not given."""
@@ -36,12 +41,21 @@ class KernelRival(RivalClassifier):
         is_normalised = normalised and self.kernel not in _UNIT_KERNELS
         return NamedKernel(self.kernel, gamma, float(self.coef0), int(self.degree), normalised=is_normalised)
 
+    def _mapped(self, table: Any) -> Any:
+        """Return rows as they are, if the kernel is defined for them."""
+        values = table.data if sparse.issparse(table) else table
+        if self.kernel in NON_NEGATIVE and values.size and values.min() < 0:
+            raise ValueError(
+                f'X must not be negative for kernel="{self.kernel}"; got {values.min():g}. Scale it to [0, 1] first.'
+            )
+        return table
+
     def _needs_rows(self) -> bool:
         return isinstance(self.kernel, str) and self.n_cells is None and self.gamma == "data"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not isinstance(self.kernel, IsolationKernel):
+        if not isinstance(unwrapped(self.kernel), IsolationKernel):
             check_kernel(self.kernel, self.gamma, self.n_cells, self.coef0, self.degree)
 
 
@@ -158,9 +172,13 @@ class OGDClassifier(KernelRival):
         self.random_state = random_state
 
     def _prepare(self, X: Any, table: Any, rng: np.random.RandomState) -> None:
-        if isinstance(self.kernel, IsolationKernel):
-            self.kernel_ = self.kernel if hasattr(self.kernel, "n_cells_") else clone(self.kernel).fit(X)
+        isolation = self._isolation_kernel()
+        if isolation is not None:
+            self.kernel_ = isolation if hasattr(isolation, "n_cells_") else clone(isolation).fit(X)
             starts, dtype = self.kernel_._cell_starts, self.kernel_._cell_dtype
+            if self.kernel_.n_features_in_ != self.n_features_in_:
+                n_columns = self.kernel_.n_features_in_
+                raise ValueError(f"X must have the {n_columns} columns of kernel; got {self.n_features_in_}.")
             self._model = SupportVectors(starts, self._n_columns(), dtype, average=self.average)
             return
         kernel = self._make_kernel(table, rng, normalised=self.budget is not None)
@@ -175,11 +193,24 @@ class OGDClassifier(KernelRival):
         self._model = BudgetedDual(kernel, budgets, threads)
 
     def _mapped(self, table: Any) -> Any:
-        return self.kernel_._apply(table) if isinstance(self.kernel, IsolationKernel) else table
+        return self.kernel_._apply(table) if hasattr(self, "kernel_") else super()._mapped(table)
+
+    def _learn(self, *arguments: Any, **options: Any) -> None:
+        if isinstance(self.kernel, str) or self._isolation_kernel() is not None:
+            return super()._learn(*arguments, **options)
+        # A function of the user's own may fail at any row, so what it has learned before is kept apart.
+        with unchanged_on_error(self):
+            self._model = copy.deepcopy(self._model)
+            return super()._learn(*arguments, **options)
+
+    def _isolation_kernel(self) -> IsolationKernel | None:
+        kernel = unwrapped(self.kernel)
+        return kernel if isinstance(kernel, IsolationKernel) else None
 
     def _n_initial(self) -> int:
-        if isinstance(self.kernel, IsolationKernel) and not hasattr(self.kernel, "n_cells_"):
-            n_cells = self.kernel.n_cells
+        isolation = self._isolation_kernel()
+        if isolation is not None and not hasattr(isolation, "n_cells_"):
+            n_cells = isolation.n_cells
             return self.n_initial or (1000 if isinstance(n_cells, str) else max(1000, n_cells))
         return super()._n_initial()
 
@@ -189,15 +220,17 @@ class OGDClassifier(KernelRival):
             raise ValueError(f"shrinkage must be at least 0 and below 1 / learning_rate; got {self.shrinkage!r}.")
         if self.strategy not in BUDGETS:
             raise ValueError(f"strategy must be {one_of(BUDGETS)}; got {self.strategy!r}.")
-        if self.average and (self.budget is not None or not isinstance(self.kernel, str | IsolationKernel)):
+        if self.average and (
+            self.budget is not None or not (isinstance(self.kernel, str) or self._isolation_kernel() is not None)
+        ):
             raise ValueError("average must be False with a budget or a kernel of your own; got True.")
         if self.budget is None:
-            if not isinstance(self.kernel, str | IsolationKernel) and self.loss != "hinge":
+            if not (isinstance(self.kernel, str) or self._isolation_kernel() is not None) and self.loss != "hinge":
                 raise ValueError(f'loss must be "hinge" for a kernel of your own; got {self.loss!r}.')
             return
         if not is_integer(self.budget, at_least=2):
             raise ValueError(f"budget must be None or an integer of at least 2; got {self.budget!r}.")
-        if isinstance(self.kernel, IsolationKernel):
+        if self._isolation_kernel() is not None:
             raise ValueError("budget must be None for an IsolationKernel, which needs none; use IKOGDClassifier.")
         if self.loss != "hinge":
             raise ValueError(f'loss must be "hinge" with a budget; got {self.loss!r}.')
