@@ -46,10 +46,12 @@ def compare(n_cells):
 
     targets = np.where(y == 1, 0, -1).astype(np.int32)
 
+    starts = kernel._cell_starts
+    rules = {name: IKOGDClassifier(kernel=kernel, schedule=name)._rule([0]) for name in ("constant", "adagrad")}
+
     def ours(schedule):
-        model = IKOGDClassifier(kernel=kernel, schedule=schedule).partial_fit_cells(cells[:1], y[:1], classes=[-1, 1])
-        weights = CellWeights(model._model.starts, 1, average=False, adagrad=schedule == "adagrad", naive=False)
-        weights.learn(cells, targets, None, model._rule([0]), None)
+        weights = CellWeights(starts, 1, average=False, adagrad=schedule == "adagrad", naive=False)
+        weights.learn(cells, targets, None, rules[schedule], None)
         return weights.values
 
     def theirs():

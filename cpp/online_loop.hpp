@@ -51,8 +51,9 @@ template <class Gather> class Scorer {
 
     template <class Row> void last(const Row &row, const Clock &clock, double *scores) {
         gather_(row, weights_.values, scores);
-        for (std::int64_t k = 0; k < weights_.n_columns; ++k)
-            scores[k] = scores[k] * clock.scale / t_; // t / t is 1, t (1 / t) need not be
+        scores[0] = scores[0] * clock.scale / t_; // t / t is 1, t (1 / t) need not be
+        for (std::int64_t k = 1; k < weights_.n_columns; ++k)
+            scores[k] = scores[k] * clock.scale / t_;
     }
 
     // What the model answers: averaged where sums are kept.

@@ -1,7 +1,10 @@
 #include "primal.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "threads.hpp"
@@ -16,7 +19,8 @@ template <class Cell> struct Places {
     std::int64_t t;
 
     explicit Places(const CellRows<Cell> &rows) : cells(rows.cells), starts(rows.starts), t(rows.t) {}
-    std::int64_t operator[](std::int64_t i) const { return starts[i] + cells[i]; }
+    std::int64_t place(std::int64_t i, std::int64_t cell) const { return starts[i] + cell; }
+    std::int64_t operator[](std::int64_t i) const { return place(i, cells[i]); }
 };
 
 // The same if all partitionings have equally many cells, without looking the starts up.
@@ -26,7 +30,8 @@ template <class Cell> struct UniformPlaces {
     std::int64_t t;
 
     explicit UniformPlaces(const CellRows<Cell> &rows) : cells(rows.cells), n_cells(rows.starts[1]), t(rows.t) {}
-    std::int64_t operator[](std::int64_t i) const { return i * n_cells + cells[i]; }
+    std::int64_t place(std::int64_t i, std::int64_t cell) const { return i * n_cells + cell; }
+    std::int64_t operator[](std::int64_t i) const { return place(i, cells[i]); }
 };
 
 template <class Cell> bool is_uniform(const CellRows<Cell> &rows) {
@@ -61,19 +66,22 @@ class Gather {
   private:
     static constexpr std::int64_t kParts = 4;
 
+    // Cell numbers are read a word at a time: with the weights themselves, they would keep the load units busy.
     template <class Row> static double one_column(Row row, const double *table) {
-        double a = 0.0, b = 0.0, c = 0.0, d = 0.0;
+        using Cell = std::remove_cvref_t<decltype(*row.cells)>;
+        constexpr std::int64_t kWord = sizeof(std::uint64_t) / sizeof(Cell);
+        double part[kParts] = {};
         std::int64_t i = 0;
-        for (; i + kParts <= row.t; i += kParts) {
-            a += table[row[i]];
-            b += table[row[i + 1]];
-            c += table[row[i + 2]];
-            d += table[row[i + 3]];
-        }
-        a += i < row.t ? table[row[i]] : 0.0;
-        b += i + 1 < row.t ? table[row[i + 1]] : 0.0;
-        c += i + 2 < row.t ? table[row[i + 2]] : 0.0;
-        return (a + b) + (c + d);
+        if constexpr (kWord % kParts == 0 && std::endian::native == std::endian::little)
+            for (; i + kWord <= row.t; i += kWord) {
+                std::uint64_t word;
+                std::memcpy(&word, row.cells + i, sizeof word);
+                for (std::int64_t l = 0; l < kWord; ++l, word >>= 8 * sizeof(Cell))
+                    part[l % kParts] += table[row.place(i + l, static_cast<Cell>(word))];
+            }
+        for (; i < row.t; ++i)
+            part[i % kParts] += table[row[i]];
+        return (part[0] + part[1]) + (part[2] + part[3]);
     }
 
     template <class Row> void all_columns(const Row &row, const double *table, double *sums) {
