@@ -36,7 +36,7 @@ def compare_on_digits() -> None:
 
 
 def draw_block(rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return rows of four columns; their class is whether the first two lie in an odd or even ring around the origin."""
+    """Return rows of four columns, and whether the first two lie in an odd or even ring around the origin."""
     X = rng.uniform(-1, 1, size=(_BLOCK, 4)).astype(np.float32)
     return X, (np.floor(4 * np.hypot(X[:, 0], X[:, 1])) % 2).astype(int)
 
