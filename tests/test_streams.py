@@ -208,3 +208,12 @@ def test_another_seed_gives_other_weights():
     X, y = make_rows(300)
     models = [IKOGDClassifier(**SMALL | {"random_state": seed}).fit(X, y) for seed in (0, 1)]
     assert not same_model(*models)
+
+
+def test_rows_that_cannot_be_mapped_leave_the_model_as_it_was_even_if_they_bring_a_new_class():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    model = IKOGDClassifier(scale="minmax", n_cells=8, n_initial=50, random_state=0).partial_fit(X, np.arange(60) % 2)
+    before = model.decision_function(X)
+    with pytest.raises(ValueError, match="X must be dense"):
+        model.partial_fit(sparse.csr_array(X), np.arange(60) % 3)
+    assert np.array_equal(model.decision_function(X), before)

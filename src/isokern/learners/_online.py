@@ -67,10 +67,13 @@ class OnlineLearner(RowsEstimator):
             table = check_rows(self, X, reset=is_first, min_rows=1)
             check_finite(table, getattr(self, "feature_names_in_", None))
             targets, weights = self._check_targets(table, y), check_weights(table, sample_weight)
-            self._meet(targets, **how)
-            if not self._has_begun:
+            if self._has_begun:
+                rows = self._mapped(table)  # first, since what may fail must not come after a change of the model
+                self._meet(targets, **how)
+            else:
+                self._meet(targets, **how)
                 table, targets, weights = self._hold(table, targets, weights)
-            rows = self._mapped(table) if table.shape[0] else None
+                rows = self._mapped(table) if table.shape[0] else None
         if rows is not None:
             self._learn(rows, targets, weights)
         return self

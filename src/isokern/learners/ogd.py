@@ -196,7 +196,7 @@ class OGDClassifier(KernelRival):
         return self.kernel_._apply(table) if hasattr(self, "kernel_") else super()._mapped(table)
 
     def _learn(self, *arguments: Any, **options: Any) -> None:
-        if isinstance(self.kernel, str) or self._isolation_kernel() is not None:
+        if not self._is_own_kernel():
             return super()._learn(*arguments, **options)
         # A function of the user's own may fail at any row, so what it has learned before is kept apart.
         with unchanged_on_error(self):
@@ -206,6 +206,9 @@ class OGDClassifier(KernelRival):
     def _isolation_kernel(self) -> IsolationKernel | None:
         kernel = unwrapped(self.kernel)
         return kernel if isinstance(kernel, IsolationKernel) else None
+
+    def _is_own_kernel(self) -> bool:
+        return not isinstance(self.kernel, str) and self._isolation_kernel() is None
 
     def _n_initial(self) -> int:
         isolation = self._isolation_kernel()
@@ -220,12 +223,10 @@ class OGDClassifier(KernelRival):
             raise ValueError(f"shrinkage must be at least 0 and below 1 / learning_rate; got {self.shrinkage!r}.")
         if self.strategy not in BUDGETS:
             raise ValueError(f"strategy must be {one_of(BUDGETS)}; got {self.strategy!r}.")
-        if self.average and (
-            self.budget is not None or not (isinstance(self.kernel, str) or self._isolation_kernel() is not None)
-        ):
+        if self.average and (self.budget is not None or self._is_own_kernel()):
             raise ValueError("average must be False with a budget or a kernel of your own; got True.")
         if self.budget is None:
-            if not (isinstance(self.kernel, str) or self._isolation_kernel() is not None) and self.loss != "hinge":
+            if self._is_own_kernel() and self.loss != "hinge":
                 raise ValueError(f'loss must be "hinge" for a kernel of your own; got {self.loss!r}.')
             return
         if not is_integer(self.budget, at_least=2):
