@@ -1,13 +1,8 @@
 // The core as a Python module: a table of contents. Nothing is computed here.
 #include "arrays.hpp"
 
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include "../match.hpp"
-#include "../products.hpp"
 #include "../sampling.hpp"
-#include "../threads.hpp"
 #include "../trees.hpp"
 
 namespace isokern::bindings {
