@@ -7,6 +7,7 @@
 
 namespace isokern::bindings {
 
+void register_files(nb::module_ &m);    // files.cpp
 void register_learning(nb::module_ &m); // learning.cpp
 void register_rivals(nb::module_ &m);   // rivals.cpp
 
@@ -159,6 +160,7 @@ NB_MODULE(_core, m) {
             },
             "rows"_a.noconvert(), "cells"_a.noconvert(), "threads"_a);
 
+    register_files(m);
     register_learning(m);
     register_rivals(m);
 }

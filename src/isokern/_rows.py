@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
@@ -100,6 +101,11 @@ def as_scipy(rows: CoreRows) -> Any:
     if not isinstance(rows, CsrRows):
         return rows
     return sparse.csr_array((rows.values, rows.columns, rows.starts), shape=(n_rows(rows), rows.n_columns))
+
+
+def csr_class() -> Any:
+    """Return the class of the CSR that scikit-learn is set to give."""
+    return sparse.csr_array if get_config().get("sparse_interface") == "sparray" else sparse.csr_matrix
 
 
 def _as_float(values: NDArray[Any]) -> NDArray[Any]:

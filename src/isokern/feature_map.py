@@ -8,15 +8,23 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
-from sklearn import get_config
 from sklearn.base import TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from isokern import _core
 from isokern._checks import is_integer, n_threads, one_of, unchanged_on_error
-from isokern._rows import CoreRows, RowsEstimator, as_scipy, check_finite, check_rows, core_rows, n_rows, row_blocks
+from isokern._rows import (
+    CoreRows,
+    RowsEstimator,
+    as_scipy,
+    check_finite,
+    check_rows,
+    core_rows,
+    csr_class,
+    n_rows,
+    row_blocks,
+)
 from isokern._scaling import SCALERS, Scaling
 from isokern.partitionings import PARTITIONINGS, IsolationTrees, OwnPartitionings, Partitioning, VoronoiCells
 
@@ -277,10 +285,9 @@ class IsolationKernel(TransformerMixin, RowsEstimator):
             features = np.zeros((n, width), dtype=dtype)
             np.put_along_axis(features, columns, 1.0 / math.sqrt(t), axis=1)
             return features
-        make = sparse.csr_array if get_config().get("sparse_interface") == "sparray" else sparse.csr_matrix
         values = np.full(n * t, 1.0 / math.sqrt(t), dtype=dtype)
         starts = np.arange(0, n * t + 1, t, dtype=np.int32)
-        return make((values, columns.ravel(), starts), shape=(n, width))
+        return csr_class()((values, columns.ravel(), starts), shape=(n, width))
 
     def _check_cells(self, cells: Any) -> NDArray[Any]:
         """Return cells in the form that apply gives them; raise if they cannot come from this kernel."""

@@ -1,0 +1,246 @@
+"""LIBSVM text files: one row a line, ``label index:value index:value ...``."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import itertools
+import lzma
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+from scipy import sparse
+
+from isokern import _core
+from isokern._checks import is_integer, n_threads
+from isokern._files import replacing
+from isokern._rows import CsrRows, check_finite, csr_class, row_blocks
+from isokern.data._blocks import check_sizes, rebatched
+from isokern.data._lines import STDIN, PathLike, line_chunks, name_of
+
+_LARGEST_INDEX = np.iinfo(np.int32).max
+
+
+def read_libsvm(
+    path: PathLike,
+    *,
+    n_features: int | None = None,
+    zero_based: bool | str = "auto",
+    dtype: DTypeLike = np.float64,
+    n_jobs: int | None = None,
+) -> tuple[Any, NDArray[np.float64]]:
+    r"""Read a LIBSVM file.
+
+    Parameters
+    ----------
+    path : str or path
+        A file, plain or compressed by gzip, bzip2, xz or Zstandard; "-" is standard input.
+    n_features : int, default=None
+        Number of columns; None means the largest index there is. Give it where a file may lack the last columns, such
+        as a test file, or a row with an index beyond it is to be an error.
+    zero_based : bool or "auto", default="auto"
+        Whether indices count from 0. "auto" means they do if there is an index 0, else they count from 1.
+    dtype : dtype, default=numpy.float64
+        Of the values.
+    n_jobs : int, default=None
+        Threads; None means as many as OpenMP allows.
+
+    Returns
+    -------
+    X : CSR matrix of shape (n, n_features)
+    y : ndarray of shape (n,)
+        The labels; NaN for those written ``?``.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from isokern.data import read_libsvm
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "rows.txt"
+    >>> _ = path.write_text("+1 1:0.5 3:2\n-1 2:1  # a comment")
+    >>> X, y = read_libsvm(path)
+    >>> X.toarray(), y
+    (array([[0.5, 0. , 2. ], [0. , 1. , 0. ]]), array([ 1., -1.]))
+    """
+    source = _checked(path, n_features, zero_based, n_jobs)
+    parts = list(source.parts(line_chunks(path)))
+    labels = _joined((part.labels for part in parts), np.float64)
+    sizes = _joined((np.diff(part.starts) for part in parts), np.int64)
+    values = _joined((part.values for part in parts), dtype)
+    columns = _joined((part.columns for part in parts), np.int32)
+    return source.known(parts).csr(values, columns, np.concatenate([[0], np.cumsum(sizes)])), labels
+
+
+def iter_libsvm(
+    path: PathLike,
+    size: int = 1000,
+    *,
+    initial: int | None = None,
+    n_features: int | None = None,
+    zero_based: bool | str = "auto",
+    dtype: DTypeLike = np.float64,
+    n_jobs: int | None = None,
+) -> Iterator[tuple[Any, NDArray[np.float64]]]:
+    """Yield a LIBSVM file in blocks of rows, in constant memory.
+
+    What is not said of its layout is found by reading the file once beforehand, so that all blocks are alike; that of
+    standard input is taken from its first lines, and a later row that does not agree is an error.
+
+    Parameters
+    ----------
+    path : str or path
+        A file, plain or compressed by gzip, bzip2, xz or Zstandard; "-" is standard input.
+    size : int, default=1000
+        Rows of a block.
+    initial : int, default=None
+        Rows of the first block, if it is to be different.
+    n_features, zero_based, dtype, n_jobs
+        See :func:`read_libsvm`.
+
+    Yields
+    ------
+    X : CSR matrix of shape (size, n_features)
+    y : ndarray of shape (size,)
+    """
+    check_sizes(size, initial)
+    source = _checked(path, n_features, zero_based, n_jobs)
+    return rebatched(_tables(source, initial or size, dtype), size, initial)
+
+
+def write_libsvm(path: PathLike, X: Any, y: ArrayLike, *, zero_based: bool = False) -> None:
+    """Write a LIBSVM file; numbers get as many digits as it takes to read them back exactly.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, which is replaced as a whole; .gz, .bz2 and .xz at its end compress it.
+    X : {array-like, sparse matrix} of shape (n, d)
+        Zeros of a dense X are left out.
+    y : array-like of shape (n,)
+        Labels, numbers; NaN is written ``?``.
+    zero_based : bool, default=False
+        Whether indices count from 0.
+    """
+    table = sparse.csr_array(X) if sparse.issparse(X) else sparse.csr_array(np.atleast_2d(np.asarray(X)))
+    labels = np.ascontiguousarray(y, dtype=np.float64)
+    if labels.shape != (table.shape[0],):
+        raise ValueError(f"y must have one label for each of the {table.shape[0]} rows; got shape {labels.shape}.")
+    if np.isinf(labels).any():
+        raise ValueError("y must not be infinite.")
+    check_finite(table)
+    with replacing(path) as file, _compressing(file, Path(path).suffix) as out:
+        for begin, rows in row_blocks(table):
+            assert isinstance(rows, CsrRows)
+            doubles = rows._replace(values=rows.values.astype(np.float64, copy=False))
+            part = labels[begin : begin + len(rows.starts) - 1]
+            out.write(_core.write_libsvm(part, doubles, int(not zero_based)))
+
+
+class Part(NamedTuple):
+    """Rows of one piece of text, their columns numbered as the indices in it."""
+
+    labels: NDArray[np.float64]
+    values: NDArray[np.float64]
+    columns: NDArray[np.int32]
+    starts: NDArray[np.int64]
+
+
+class Source(NamedTuple):
+    """A file, what was said of its indices, and how many threads may read it."""
+
+    path: PathLike
+    n_features: int | None
+    zero_based: bool | str
+    n_jobs: int | None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether nothing is left to be found out."""
+        return self.n_features is not None and self.zero_based != "auto"
+
+    def parts(self, texts: Iterable[bytes], cure: str = "") -> Iterator[Part]:
+        """Yield the rows of pieces of text; raise at the first line that is wrong."""
+        first = 1 if self.zero_based is False else 0
+        last = _LARGEST_INDEX if self.n_features is None else self.n_features - (self.zero_based is True)
+        n_lines = 0
+        for text in texts:
+            labels, values, columns, starts, n, mistake = _core.read_libsvm(text, first, last, n_threads(self.n_jobs))
+            n_lines += n
+            if mistake:
+                cure = cure if "index" in mistake else ""
+                raise ValueError(f"{name_of(self.path)}, line {n_lines}: {mistake}{cure}")
+            columns += np.int32(first)
+            yield Part(labels, values, columns, starts)
+
+    def known(self, parts: Iterable[Part]) -> Source:
+        """Return the source with what was not said of it found in its rows."""
+        smallest, largest = _LARGEST_INDEX, 0
+        for part in parts:
+            if len(part.columns):
+                smallest, largest = min(smallest, int(part.columns.min())), max(largest, int(part.columns.max()))
+        zero_based = smallest == 0 if self.zero_based == "auto" else bool(self.zero_based)
+        found = largest + zero_based
+        if self.n_features is not None and found > self.n_features:
+            raise ValueError(
+                f"{name_of(self.path)}: feature index {largest} must be at most {self.n_features - 1}, since there is "
+                "an index 0."
+            )
+        return self._replace(n_features=self.n_features or max(1, found), zero_based=zero_based)
+
+    def csr(self, values: NDArray[Any], columns: NDArray[np.int32], starts: NDArray[np.int64]) -> Any:
+        """Return rows as CSR, their columns numbered as the indices were, which are changed in place."""
+        columns -= np.int32(not self.zero_based)
+        starts = starts.astype(np.int32) if starts[-1] <= _LARGEST_INDEX else starts
+        return csr_class()((values, columns, starts), shape=(len(starts) - 1, self.n_features))
+
+
+def _tables(source: Source, n_probed: int, dtype: DTypeLike) -> Iterator[tuple[Any, NDArray[np.float64]]]:
+    """Yield a file's rows in pieces of any length, all of one layout."""
+    texts, cure = line_chunks(source.path), ""
+    if not source.is_known and source.path == STDIN:
+        probe = _first_lines(texts, n_probed)
+        texts = itertools.chain(probe, texts)
+        source = source.known(source.parts(probe))
+        cure = " So it was in the first lines; give n_features and zero_based, if it is not so in all."
+    elif not source.is_known:
+        source = source.known(source.parts(line_chunks(source.path)))
+    for part in source.parts(texts, cure):
+        yield source.csr(part.values.astype(dtype, copy=False), part.columns, part.starts), part.labels
+
+
+def _first_lines(texts: Iterator[bytes], n: int) -> list[bytes]:
+    """Return pieces of text that have at least n lines, if there are so many."""
+    pieces: list[bytes] = []
+    for text in texts:
+        pieces.append(text)
+        n -= text.count(b"\n")
+        if n <= 0:
+            break
+    return pieces
+
+
+def _joined(arrays: Iterable[NDArray[Any]], dtype: DTypeLike) -> NDArray[Any]:
+    return np.concatenate([np.empty(0, dtype), *arrays], dtype=dtype, casting="same_kind")
+
+
+def _checked(path: PathLike, n_features: int | None, zero_based: bool | str, n_jobs: int | None) -> Source:
+    if n_features is not None and not is_integer(n_features, at_least=1):
+        raise ValueError(f"n_features must be None or an integer of at least 1; got {n_features!r}.")
+    if not isinstance(zero_based, bool) and zero_based != "auto":
+        raise ValueError(f'zero_based must be True, False or "auto"; got {zero_based!r}.')
+    return Source(path, n_features, zero_based, n_jobs)
+
+
+_COMPRESSORS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+
+
+@contextmanager
+def _compressing(file: Any, suffix: str) -> Iterator[Any]:
+    if suffix not in _COMPRESSORS:
+        yield file
+        return
+    with _COMPRESSORS[suffix](file, "wb") as out:
+        yield out
