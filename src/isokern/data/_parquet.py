@@ -1,0 +1,111 @@
+"""Parquet as a stream of rows; errors name the column and the row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy import sparse
+
+from isokern.data._columns import all_finite, feature_names, rows_of
+from isokern.data._lines import PathLike, name_of
+
+_PIECE_VALUES = 2**20
+_BUFFER_BYTES = 2**16
+
+
+def parquet_pieces(
+    path: PathLike, label: str | None, columns: Sequence[str] | None, is_sparse: bool, dtype: DTypeLike
+) -> Iterator[tuple[Any, Any]]:
+    """Yield (X, y) for consecutive rows; the first piece has no rows."""
+    from pyarrow import parquet
+
+    name = name_of(path)
+    with _damage_named(name), parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False) as file:
+        schema = file.schema_arrow
+        features = feature_names(schema.names, label, columns, name)
+        _check_types(schema, features, label, name)
+        wanted = features if label is None else [*features, label]
+        row = 0
+        for batch in _batches(file, wanted):
+            X = rows_of([_numbers(batch[column]) for column in features], batch.num_rows, is_sparse, dtype)
+            if not all_finite(X):
+                raise ValueError(_complaint(X, features, row, name))
+            yield X, None if label is None else _labels(batch[label])
+            row += batch.num_rows
+
+
+def _batches(file: Any, wanted: list[str]) -> Iterator[Any]:
+    """Yield a table of no rows, then batches of a bounded number of values."""
+    yield file.schema_arrow.empty_table()
+    yield from file.iter_batches(max(1, min(2**16, _PIECE_VALUES // len(wanted))), columns=wanted)
+
+
+@contextmanager
+def _damage_named(name: str) -> Iterator[None]:
+    """Let pyarrow's errors about damaged files name the file."""
+    import pyarrow
+
+    try:
+        yield
+    except (pyarrow.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # the file is not there, or must not be read
+        raise ValueError(f"{name}: must be a whole Parquet file; {error}") from error
+
+
+def _check_types(schema: Any, features: list[str], label: str | None, name: str) -> None:
+    for column in features:
+        kind = schema.field(column).type
+        if not _is_number(kind):
+            raise ValueError(
+                f'{name}: column "{column}" must hold numbers or bools; got {kind}. '
+                "Encode the column as numbers, or leave it out with columns=..."
+            )
+    if label is not None and not (_is_number(kind := _plain(schema.field(label).type)) or _is_text(kind)):
+        raise ValueError(f'{name}: label column "{label}" must hold numbers, bools or text; got {kind}.')
+
+
+def _plain(kind: Any) -> Any:
+    """Return the type of the values of a column that may be dictionary-encoded."""
+    from pyarrow import types
+
+    return kind.value_type if types.is_dictionary(kind) else kind
+
+
+def _is_number(kind: Any) -> bool:
+    from pyarrow import types
+
+    return any(test(kind) for test in (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal))
+
+
+def _is_text(kind: Any) -> bool:
+    from pyarrow import types
+
+    return any(test(kind) for test in (types.is_string, types.is_large_string))
+
+
+def _numbers(column: Any) -> NDArray[np.float64]:
+    """Return numbers and bools as float64, missing ones as NaN."""
+    # Integers beyond 2^53 are rounded, as NumPy does.
+    return np.asarray(column.cast("float64", safe=False))
+
+
+def _labels(column: Any) -> NDArray[Any]:
+    """Return labels as float64 or str, missing ones as NaN or None."""
+    plain = column.cast(_plain(column.type))
+    return _numbers(plain) if _is_number(plain.type) else np.asarray(plain, dtype=object)
+
+
+def _complaint(X: Any, features: list[str], first_row: int, name: str) -> str:
+    """Return where the first value is that is not finite."""
+    X = X.toarray() if sparse.issparse(X) else X
+    row, column = np.argwhere(~np.isfinite(X))[0]
+    what = "a missing value" if np.isnan(X[row, column]) else "infinity"
+    return (
+        f'{name}: column "{features[column]}" must hold finite numbers; got {what} '
+        f"in row {first_row + row} (the first is 0). Fill it, or leave the column out with columns=..."
+    )
