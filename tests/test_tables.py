@@ -239,9 +239,12 @@ print(megabytes("VmHWM") - before)
 # CSV: errors
 
 BAD_LINES = {
-    "a word": ("1,abc,0", 'column "age" must be a number; got "abc". Encode the column as numbers, or leave it out'),
-    "empty": ("1,,0", 'column "age" must be a number; got an empty field. Fill it, or leave the column out with colum'),
-    "blank": ("1, ,0", 'column "age" must be a number; got an empty field. Fill it'),
+    "a word": (
+        "1,abc,0",
+        'column "age" must be a number; got "abc". Fill or encode it, or leave the column out with c',
+    ),
+    "empty": ("1,,0", 'column "age" must be a number; got an empty field. Fill or encode it, or leave the'),
+    "blank": ("1, ,0", 'column "age" must be a number; got an empty field. Fill or'),
     "nan": ("1,nan,0", 'column "age" must be a finite number; got "nan"'),
     "infinite": ("1,-inf,0", 'column "age" must be a finite number; got "-inf"'),
     "too large": ("1,1e999,0", 'column "age" must be a finite number; got "1e999"'),
@@ -437,6 +440,13 @@ def test_the_row_and_column_of_a_parquet_value_that_is_not_finite_are_named(valu
         ValueError, match=rf'rows.parquet: column "b" must hold finite numbers; got {word} in row 17 \('
     ):
         read_parquet(path, sparse=is_sparse)
+
+
+def test_the_index_of_a_data_frame_is_no_feature(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pandas.DataFrame({"a": [1, 3]}, index=["u", "v"]).to_parquet(tmp_path / "rows.parquet")
+    assert "__index_level_0__" in parquet.read_schema(tmp_path / "rows.parquet").names
+    np.testing.assert_array_equal(read_parquet(tmp_path / "rows.parquet")[0], [[1], [3]])
 
 
 def test_a_parquet_column_of_text_is_an_error(parquet_file):

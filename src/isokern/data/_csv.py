@@ -137,11 +137,9 @@ class _Reader:
 
 
 def _rule_that_breaks(value: str) -> str:
-    if not value.strip():
-        return "a number; got an empty field. Fill it, or leave the column out with columns=..."
-    if _is_number(value):
-        return f'a finite number; got "{value}". Replace it, or leave the column out with columns=...'
-    return f'a number; got "{value}". Encode the column as numbers, or leave it out with columns=...'
+    rule = "a finite number" if _is_number(value) else "a number"
+    got = f'"{value}"' if value.strip() else "an empty field"
+    return f"{rule}; got {got}. Fill or encode it, or leave the column out with columns=..."
 
 
 def _not_utf8(where: str, error: UnicodeDecodeError) -> str:

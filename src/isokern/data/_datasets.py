@@ -40,7 +40,7 @@ class DatasetInfo:
     divisor : float
         What the values in the files are divided by.
     also_called : tuple of str
-        Other names under which a file is found.
+        Other names under which a file without an official split is found.
     stands_for : str or None
         The name of the data set that this one is a substitute for.
     note : str
@@ -94,11 +94,13 @@ class DatasetInfo:
 
     def _stems(self) -> Iterator[tuple[str, ...]]:
         """Yield the sets of files, named without endings such as .bz2, that the rows can be read from."""
-        official = tuple(stem_of(file) for file in self.files)
-        yield official
-        if len(official) == 1:
-            for stem in (*official, *self.also_called):
-                yield (f"{stem}.train", f"{stem}.test")
+        first, *others = (stem_of(file) for file in self.files)
+        if others:
+            yield (first, *others)
+            return
+        for stem in (first, *self.also_called):
+            yield (stem,)
+            yield (f"{stem}.train", f"{stem}.test")
 
 
 def places(folder: str | os.PathLike[str] | None) -> list[Path]:

@@ -26,7 +26,9 @@ def parquet_pieces(
     name = name_of(path)
     with _damage_named(name), parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False) as file:
         schema = file.schema_arrow
-        features = feature_names(schema.names, label, columns, name)
+        # Where pandas stores an index as a column, it is no feature.
+        names = [column for column in schema.names if not column.startswith("__index_level_")]
+        features = feature_names(names, label, columns, name)
         _check_types(schema, features, label, name)
         wanted = features if label is None else [*features, label]
         row = 0

@@ -133,7 +133,7 @@ def _split(info: DatasetInfo, X: Any, y: NDArray[np.float64], path: Path) -> Any
 def _check_rows(path: Path, n: int, expected: int) -> None:
     if n != expected:
         raise ValueError(
-            f"{path} must have {expected:,} rows; got {n:,}. It is another file, or not whole: delete it and try again."
+            f"{path} must have {expected:,} rows; got {n:,}. It is another file, or not whole: replace it."
         )
 
 

@@ -28,7 +28,8 @@ def read_csv(
     Parameters
     ----------
     path : str or path
-        A file, plain or compressed by gzip, bzip2, xz or Zstandard; "-" is standard input.
+        A file, plain or compressed by gzip, bzip2, xz or Zstandard; "-" is standard input. Fields are separated by
+        commas; they may be quoted, but must end on their line.
     label : str, default=None
         The name of the label column; None means that there is none.
     columns : list of str, default=None
