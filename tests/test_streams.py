@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
 
 from isokern import IKOGDClassifier
-from learning import PAPER, SMALL, feed, make_kernel, make_rows, make_stream, same_model, stream_learner
+from learning import LOSSES, PAPER, SMALL, feed, make_kernel, make_rows, make_stream, same_model, stream_learner
 
 STREAM_OPTIONS = {
     "default": {},
@@ -178,6 +179,23 @@ def test_the_scores_of_cells_are_those_of_their_rows(evaluation, n_classes):
     X, y = make_rows(100, n_classes)
     model = IKOGDClassifier(evaluation=evaluation, schedule="constant", **SMALL).fit(X, y)
     assert np.array_equal(model.decision_function_cells(model.kernel_.apply(X)), model.decision_function(X))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_labels_and_probabilities_of_cells_are_those_of_their_rows(loss, n_classes):
+    X, y = make_rows(100, n_classes)
+    model = IKOGDClassifier(loss=loss, **SMALL).fit(X, y)
+    cells = model.kernel_.apply(X)
+    assert np.array_equal(model.predict_cells(cells), model.predict(X))
+    assert np.array_equal(model.predict_proba_cells(cells), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("method", ["predict_cells", "predict_proba_cells"])
+def test_cells_cannot_be_predicted_while_there_is_no_map(method):
+    X, y = make_rows(20)
+    with pytest.raises(NotFittedError):
+        getattr(IKOGDClassifier().partial_fit(X, y), method)(np.zeros((1, 100), dtype=np.uint8))
 
 
 @pytest.mark.parametrize("form", [np.int64, np.uint16, np.ndarray.tolist, np.asfortranarray], ids=lambda f: f.__name__)
