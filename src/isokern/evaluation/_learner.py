@@ -92,8 +92,8 @@ def _scores(learner: Any, block: Block) -> NDArray[np.float64]:
     if hasattr(learner, "decision_function"):
         return np.asarray(block.method_of(learner, "decision_function")(block.rows), dtype=np.float64)
     probabilities = np.asarray(block.method_of(learner, "predict_proba")(block.rows), dtype=np.float64)
-    # The logit tells probabilities near 1 apart as well as those near 0.
-    return logit(np.clip(probabilities, 0, 1))
+    # The logit tells probabilities near 1 apart as well as those near 0; between 0 and 1 it is from -745 to 37.
+    return logit(probabilities.clip(0, 1)).clip(-1e3, 1e3)
 
 
 def n_support_of(learner: Any) -> int | None:

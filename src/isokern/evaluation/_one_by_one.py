@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import ClassifierTags, RegressorTags, check_array
+from sklearn.utils import ClassifierTags, RegressorTags, check_array, check_consistent_length
 from sklearn.utils.metaestimators import available_if
 
 _KINDS = ("classifier", "regressor")
@@ -71,6 +71,7 @@ class OneByOne(BaseEstimator):
         -------
         self
         """
+        check_consistent_length(X, y)
         targets = np.asarray(y).tolist()
         if not self._is_regressor():
             self._meet({*targets, *([] if classes is None else np.asarray(classes).tolist())})

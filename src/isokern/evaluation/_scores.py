@@ -32,15 +32,19 @@ class ScoreHistograms:
 
     def auc(self) -> float:
         """Return how often a row of the second class scores above one of the first; ties count half."""
-        first, second = self.counts.astype(float)
+        first, second = self._occupied()
         below = np.cumsum(first) - first / 2
         return ratio(float(second @ below), first.sum() * second.sum())
 
     def average_precision(self) -> float:
         """Return the mean, over the rows of the second class, of its share among all rows that score as high."""
-        first, second = np.cumsum(self.counts[:, ::-1].astype(float), axis=1)
-        precision = second / np.maximum(first + second, 1.0)
-        return ratio(float(self.counts[1, ::-1] @ precision), second[-1])
+        first, second = self._occupied()[:, ::-1]
+        precision = np.cumsum(second) / np.cumsum(first + second)
+        return ratio(float(second @ precision), second.sum())
+
+    def _occupied(self) -> NDArray[np.float64]:
+        """Return the counts of the bins that any score fell into; as integers their products could overflow."""
+        return self.counts[:, self.counts.any(axis=0)].astype(np.float64)
 
     def state(self) -> dict[str, Any]:
         """Return arrays."""
@@ -74,8 +78,7 @@ class AllScores:
 
     def _measured(self, measure: Callable[..., float]) -> float:
         scores = np.concatenate([self.first, self.second])
-        largest = np.finfo(np.float64).max
-        return float(measure(np.arange(len(scores)) >= len(self.first), scores.clip(-largest, largest)))
+        return float(measure(np.arange(len(scores)) >= len(self.first), scores))
 
 
 def score_bins(scores: NDArray[np.float64]) -> NDArray[np.int64]:
