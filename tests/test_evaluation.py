@@ -428,9 +428,10 @@ def test_holdout_fits_and_predicts():
     assert min(record.fit_seconds, record.predict_seconds) > 0
 
 
-@pytest.mark.parametrize("learner", [IKSVC(random_state=0), LinearSVC(), RandomForestClassifier(5, random_state=0)])
-def test_holdout_takes_learners_of_batches(learner):
+@pytest.mark.parametrize("make", [IKSVC, LinearSVC, RandomForestClassifier])
+def test_holdout_takes_learners_of_batches(make):
     X, y = make_rows(240)
+    learner = make(random_state=0)
     record = holdout(learner, (X[:150], y[:150]), (X[150:], y[150:]), metrics=["auc"])
     assert record.accuracy == learner.score(X[150:], y[150:])
     assert json.loads(json.dumps(record.as_dict()))["auc"] == record.metrics["auc"] > 0.5

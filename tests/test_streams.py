@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from isokern import IKOGDClassifier
+from isokern import IKOGDClassifier, IsolationKernel
 from learning import LOSSES, PAPER, SMALL, feed, make_kernel, make_rows, make_stream, same_model, stream_learner
 
 STREAM_OPTIONS = {
@@ -235,3 +235,13 @@ def test_rows_that_cannot_be_mapped_leave_the_model_as_it_was_even_if_they_bring
     with pytest.raises(ValueError, match="X must be dense"):
         model.partial_fit(sparse.csr_array(X), np.arange(60) % 3)
     assert np.array_equal(model.decision_function(X), before)
+
+
+@pytest.mark.parametrize("options", [SMALL, {"kernel": IsolationKernel(**SMALL)}], ids=["flat", "kernel"])
+def test_the_map_of_a_stream_of_data_frames_knows_their_columns(options):
+    X, y, _ = make_stream()
+    frame = pytest.importorskip("pandas").DataFrame(X, columns=["a", "b", "c"])
+    model = IKOGDClassifier(n_initial=50, **options).partial_fit(frame, y)
+    assert len(model.kernel_.apply(frame)) == len(frame)  # without a warning
+    with pytest.raises(ValueError, match="feature names"):
+        model.kernel_.apply(frame[["b", "a", "c"]])
