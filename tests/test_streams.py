@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
 
-from isokern import IKOGDClassifier
-from learning import PAPER, SMALL, feed, make_kernel, make_rows, make_stream, same_model, stream_learner
+from isokern import IKOGDClassifier, IsolationKernel
+from learning import LOSSES, PAPER, SMALL, feed, make_kernel, make_rows, make_stream, same_model, stream_learner
 
 STREAM_OPTIONS = {
     "default": {},
@@ -180,6 +181,23 @@ def test_the_scores_of_cells_are_those_of_their_rows(evaluation, n_classes):
     assert np.array_equal(model.decision_function_cells(model.kernel_.apply(X)), model.decision_function(X))
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_labels_and_probabilities_of_cells_are_those_of_their_rows(loss, n_classes):
+    X, y = make_rows(100, n_classes)
+    model = IKOGDClassifier(loss=loss, **SMALL).fit(X, y)
+    cells = model.kernel_.apply(X)
+    assert np.array_equal(model.predict_cells(cells), model.predict(X))
+    assert np.array_equal(model.predict_proba_cells(cells), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("method", ["predict_cells", "predict_proba_cells"])
+def test_cells_cannot_be_predicted_while_there_is_no_map(method):
+    X, y = make_rows(20)
+    with pytest.raises(NotFittedError):
+        getattr(IKOGDClassifier().partial_fit(X, y), method)(np.zeros((1, 100), dtype=np.uint8))
+
+
 @pytest.mark.parametrize("form", [np.int64, np.uint16, np.ndarray.tolist, np.asfortranarray], ids=lambda f: f.__name__)
 def test_cells_may_be_integers_of_any_form(form):
     X, y = make_rows(100)
@@ -217,3 +235,13 @@ def test_rows_that_cannot_be_mapped_leave_the_model_as_it_was_even_if_they_bring
     with pytest.raises(ValueError, match="X must be dense"):
         model.partial_fit(sparse.csr_array(X), np.arange(60) % 3)
     assert np.array_equal(model.decision_function(X), before)
+
+
+@pytest.mark.parametrize("options", [SMALL, {"kernel": IsolationKernel(**SMALL)}], ids=["flat", "kernel"])
+def test_the_map_of_a_stream_of_data_frames_knows_their_columns(options):
+    X, y, _ = make_stream()
+    frame = pytest.importorskip("pandas").DataFrame(X, columns=["a", "b", "c"])
+    model = IKOGDClassifier(n_initial=50, **options).partial_fit(frame, y)
+    assert len(model.kernel_.apply(frame)) == len(frame)  # without a warning
+    with pytest.raises(ValueError, match="feature names"):
+        model.kernel_.apply(frame[["b", "a", "c"]])

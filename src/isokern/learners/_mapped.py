@@ -35,11 +35,17 @@ class MappedEstimator(RowsEstimator):
                     f"X must have the {given.n_features_in_} columns of kernel; got {self.n_features_in_}."
                 )
             return given
+        kernel = self._new_kernel(rng).fit(X)
+        if hasattr(self, "feature_names_in_"):  # which X has lost if it is rows of a stream that were held back
+            kernel.feature_names_in_ = self.feature_names_in_
+        return kernel
+
+    def _new_kernel(self, rng: np.random.RandomState) -> IsolationKernel:
         if self.kernel is not None:
-            return clone(self._unwrapped_kernel()).fit(X)
+            return clone(self._unwrapped_kernel())
         flat = {name: getattr(self, name) for name in KERNEL_PARAMETERS}
         seed = int(rng.randint(np.iinfo(np.int32).max))
-        return IsolationKernel(**flat, n_jobs=self.n_jobs, random_state=seed).fit(X)
+        return IsolationKernel(**flat, n_jobs=self.n_jobs, random_state=seed)
 
     def _unwrapped_kernel(self) -> IsolationKernel | None:
         return unwrapped(self.kernel)

@@ -14,6 +14,7 @@ from isokern.feature_map import IsolationKernel
 from isokern.learners._calibration import ScoreWindow, favour
 from isokern.learners._cells import CellLearner
 from isokern.learners._classes import OnlineClassifier
+from isokern.learners._mapped import labels_of
 
 
 class IKOGDClassifier(OnlineClassifier, CellLearner):
@@ -175,9 +176,39 @@ class IKOGDClassifier(OnlineClassifier, CellLearner):
         probabilities : ndarray of shape (n, n_classes)
         """
         scores = self.decision_function(X)
-        if not self._has_begun:
-            counts = self._early_counts()
-            return np.tile(counts / counts.sum(), (len(scores), 1))
+        if self._has_begun:
+            return self._probabilities(scores)
+        counts = self._early_counts()
+        return np.tile(counts / counts.sum(), (len(scores), 1))
+
+    def predict_cells(self, cells: ArrayLike) -> NDArray[Any]:
+        """Return the class of rows that ``kernel_.apply`` has mapped already.
+
+        Parameters
+        ----------
+        cells : array-like of shape (n, n_partitionings)
+
+        Returns
+        -------
+        labels : ndarray of shape (n,)
+        """
+        scores = self.decision_function_cells(cells)
+        return labels_of(scores, self.classes_)
+
+    def predict_proba_cells(self, cells: ArrayLike) -> NDArray[np.float64]:
+        """Return the probability of each class for rows that ``kernel_.apply`` has mapped already.
+
+        Parameters
+        ----------
+        cells : array-like of shape (n, n_partitionings)
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n, n_classes)
+        """
+        return self._probabilities(self.decision_function_cells(cells))
+
+    def _probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         if len(self.classes_) == 1:
             return np.ones((len(scores), 1))
         columns = scores if scores.ndim == 2 else np.column_stack([np.zeros(len(scores)), scores])

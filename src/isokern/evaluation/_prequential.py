@@ -1,0 +1,268 @@
+"""Predict, then learn: the evaluation of a learner along a stream."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import _num_samples
+
+from isokern._checks import is_integer
+from isokern.evaluation._labels import as_pair, checked_block
+from isokern.evaluation._learner import Block, Outputs, as_learner, learns_numbers, mapped, n_support_of, outputs, timed
+from isokern.evaluation._metrics import CLASSIFICATION, Metrics
+from isokern.evaluation._records import Record
+
+
+class Prequential:
+    """Evaluate a learner block by block, in a way that can be stopped and gone on with.
+
+    This is :func:`prequential` for those who hold the loop themselves.
+
+    Parameters
+    ----------
+    learner, classes, delay, metrics
+        See :func:`prequential`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import SGDClassifier
+    >>> from isokern.evaluation import Prequential
+    >>> X, y = np.array([[-1.0], [1.0], [-2.0], [2.0]]), np.array([0, 1, 0, 1])
+    >>> run = Prequential(SGDClassifier(random_state=0), classes=[0, 1])
+    >>> run.step(X[:2], y[:2]).n_seen  # the learner knew nothing yet
+    0
+    >>> state = run.state()  # to be saved along with run.learner
+    >>> later = Prequential(run.learner, classes=[0, 1]).restore(state)
+    >>> later.step(X[2:], y[2:]).accuracy
+    1.0
+    """
+
+    def __init__(
+        self, learner: Any, *, classes: ArrayLike | None = None, delay: int = 0, metrics: str | Iterable[str] = ()
+    ) -> None:
+        self.learner = as_learner(learner)
+        if not hasattr(self.learner, "partial_fit"):
+            raise ValueError(
+                f"learner must have partial_fit or learn_one; got {type(learner).__name__}. Use holdout for one "
+                "that only has fit."
+            )
+        if not is_integer(delay, at_least=0):
+            raise ValueError(f"delay must be an integer of at least 0; got {delay!r}.")
+        self._is_regressor = learns_numbers(self.learner)
+        if self._is_regressor and classes is not None:
+            raise ValueError(f"classes must be None for a regressor, {type(learner).__name__}; got {classes!r}.")
+        self._classes, self._delay = classes, int(delay)
+        self._metrics = Metrics(self.learner, metrics, classification=CLASSIFICATION)
+        self._totals = {"n_seen": 0, "n_labelled": 0, "n_correct": 0}
+        self._has_learned = False
+        self._waiting: list[tuple[Block, NDArray[Any]]] = []
+
+    def step(self, X: ArrayLike, y: ArrayLike | None) -> Record:
+        """Predict a block, count how many rows were right, then learn it, or the one whose labels come with it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, d)
+            If there are no rows, nothing happens.
+        y : array-like of shape (n,) or None
+            Labels; None, NaN and pandas' NA where there is none.
+
+        Returns
+        -------
+        record : Record
+        """
+        rows, labels, has_label = checked_block(X, y)
+        if not len(has_label):
+            return self._record(None, math.nan)
+        block, map_seconds = timed(mapped, self.learner, rows)
+        predictions, predict_seconds = timed(self._predict, block)
+        # A block that waits is a copy, since its owner may use the same memory for the next one.
+        labelled = block.take(has_label) if self._delay or not has_label.all() else block
+        given = None
+        if predictions is not None and len(labels):
+            given = outputs(self.learner, labelled, predictions[has_label], self._metrics.needs)
+        _, learn_seconds = timed(self._take_in, labelled, labels)
+        # Counted last, so that a block that cannot be learned leaves the evaluation as it was.
+        block_accuracy = self._count(labels, given)
+        self._totals["n_seen"] += 0 if predictions is None else len(predictions)
+        map_seconds = map_seconds if block.are_cells else 0.0
+        return self._record(predictions, block_accuracy, map_seconds, predict_seconds, learn_seconds)
+
+    def finish(self) -> Self:
+        """Learn the blocks whose labels are still to come.
+
+        Returns
+        -------
+        self
+        """
+        while self._waiting:
+            self._learn(*self._waiting[0])
+            del self._waiting[0]
+        return self
+
+    def state(self) -> dict[str, Any]:
+        """Return all that has been counted and what waits for its labels, as numbers, strings, lists and arrays.
+
+        The learner is not part of it and has to be saved along with it.
+
+        Returns
+        -------
+        state : dict
+            For :meth:`restore`. Rows that wait may be sparse, and then are CSR.
+        """
+        return {
+            **self._totals,
+            "has_learned": self._has_learned,
+            "delay": self._delay,
+            "metrics": list(self._metrics.names),
+            "counters": self._metrics.state(),
+            "waiting": [{"block": block.state(), "labels": labels} for block, labels in self._waiting],
+        }
+
+    def restore(self, state: dict[str, Any]) -> Self:
+        """Go on where another evaluation of the same learner stood.
+
+        Parameters
+        ----------
+        state : dict
+            From :meth:`state`.
+
+        Returns
+        -------
+        self
+        """
+        for name, value in (("delay", self._delay), ("metrics", self._metrics.names)):
+            if value != state[name]:
+                raise ValueError(f"{name} must be {state[name]!r}, as in the evaluation to go on with; got {value!r}.")
+        self._totals = {name: state[name] for name in self._totals}
+        self._has_learned = state["has_learned"]
+        self._metrics.restore(state["counters"])
+        self._waiting = [(Block.restored(late["block"]), late["labels"]) for late in state["waiting"]]
+        return self
+
+    def _predict(self, block: Block) -> NDArray[Any] | None:
+        try:
+            return np.asarray(block.method_of(self.learner, "predict")(block.rows))
+        except NotFittedError:
+            return None
+
+    def _take_in(self, block: Block, labels: NDArray[Any]) -> None:
+        """Let a block wait for its labels, and learn the one whose labels are there."""
+        waiting = [*self._waiting, (block, labels)]
+        if len(waiting) > self._delay:
+            self._learn(*waiting.pop(0))
+        self._waiting = waiting
+
+    def _learn(self, block: Block, labels: NDArray[Any]) -> None:
+        if not len(labels):
+            return
+        first = {} if self._has_learned or self._classes is None else {"classes": self._classes}
+        block.method_of(self.learner, "partial_fit")(block.rows, labels, **first)
+        self._has_learned = True
+
+    def _count(self, labels: NDArray[Any], given: Outputs | None) -> float:
+        """Count rows with labels and return the share of them that was predicted right."""
+        if given is None:
+            return math.nan
+        self._metrics.add(labels, given)
+        n_correct = int(np.count_nonzero(given.predictions == labels))
+        self._totals["n_correct"] += n_correct
+        self._totals["n_labelled"] += len(labels)
+        return n_correct / len(labels)
+
+    def _record(self, predictions: NDArray[Any] | None, block_accuracy: float, *seconds: float) -> Record:
+        map_seconds, predict_seconds, learn_seconds = seconds or (0.0, 0.0, 0.0)
+        n_labelled, n_correct = self._totals["n_labelled"], self._totals["n_correct"]
+        accuracy = n_correct / n_labelled if n_labelled else math.nan
+        return Record(
+            n_seen=self._totals["n_seen"],
+            n_labelled=n_labelled,
+            n_correct=None if self._is_regressor else n_correct,
+            accuracy=None if self._is_regressor else accuracy,
+            block_accuracy=None if self._is_regressor else block_accuracy,
+            map_seconds=map_seconds,
+            predict_seconds=predict_seconds,
+            learn_seconds=learn_seconds,
+            n_support=n_support_of(self.learner),
+            metrics=self._metrics.values(),
+            predictions=predictions,
+        )
+
+
+def prequential(
+    learner: Any,
+    blocks: Iterable[tuple[Any, Any]],
+    *,
+    classes: ArrayLike | None = None,
+    delay: int = 0,
+    metrics: str | Iterable[str] = (),
+) -> Iterator[Record]:
+    """Predict each block of a stream with what was learned before it, then learn it; yield a record for each.
+
+    It stands for this loop, in which a learner on the Isolation Kernel maps each row only once::
+
+        for X, y in blocks:
+            n_correct += np.sum(learner.predict(X) == y)
+            n_labelled += len(y)
+            learner.partial_fit(X, y)
+            yield n_correct / n_labelled
+
+    A block that meets a learner that has learned nothing at all is learned, but neither predicted nor counted. Rows
+    without a label are predicted, but neither counted nor learned. Empty blocks are left out.
+
+    Parameters
+    ----------
+    learner : estimator
+        Anything with ``partial_fit`` and ``predict``, or a model with ``learn_one`` and ``predict_one`` in river's
+        manner. It is changed in place.
+    blocks : iterable of pairs (X, y)
+        X is an array, CSR or data frame; y is None if no row has a label, and else has None, NaN or pandas' NA where
+        there is none.
+    classes : array-like, default=None
+        All classes there will be, for learners that must be told in their first ``partial_fit``.
+    delay : int, default=0
+        How many blocks labels are late: those of block i are learned after block i + delay is predicted. The record
+        of block i counts its own rows all the same. What is late at the end is learned after the last record.
+    metrics : str or iterable of str, default=()
+        What to measure beside accuracy. For classifiers "balanced_accuracy", "f1" (of the second of two classes, the
+        one that positive scores speak for; of more classes, their mean), "kappa" and "log_loss"; for two classes also
+        "auc" and "average_precision", in which scores that differ by less than 0.4 % may count as tied. For
+        regressors "mae", "rmse" and "r2", which are all measured if none is named. Their memory does not grow with
+        the stream.
+
+    Yields
+    ------
+    record : Record
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from isokern import IKOGDClassifier
+    >>> from isokern.evaluation import prequential
+    >>> X, y = load_digits(return_X_y=True)
+    >>> blocks = ((X[i : i + 300], y[i : i + 300]) for i in range(0, 1500, 300))
+    >>> learner = IKOGDClassifier(n_initial=300, random_state=0)
+    >>> for record in prequential(learner, blocks, metrics="kappa"):
+    ...     print(record.n_seen, record.accuracy > 0.7)
+    0 False
+    300 True
+    600 True
+    900 True
+    1200 True
+    """
+    # Not a generator itself, so that wrong arguments are told at once.
+    return _records(Prequential(learner, classes=classes, delay=delay, metrics=metrics), blocks)
+
+
+def _records(run: Prequential, blocks: Iterable[tuple[Any, Any]]) -> Iterator[Record]:
+    for block in blocks:
+        X, y = as_pair(block, "each of blocks")
+        if _num_samples(X):
+            yield run.step(X, y)
+    run.finish()
