@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from isokern import _core
 from isokern._checks import is_integer, n_threads, one_of, unchanged_on_error
 from isokern._rows import CoreRows, RowsEstimator, as_scipy, check_finite, check_rows, core_rows, n_rows, row_blocks
-from isokern._scaling import SCALERS, Scaling
+from isokern._scaling import Scaling, check_scale
 from isokern.partitionings import PARTITIONINGS, IsolationTrees, OwnPartitionings, Partitioning, VoronoiCells
 
 _LARGEST_AUTO = 16384
@@ -358,8 +358,7 @@ class IsolationKernel(TransformerMixin, RowsEstimator):
             raise ValueError(f'max_depth must be None, "log2" or an integer of at least 1; got {self.max_depth!r}.')
         if self.max_depth is not None and self.partitioning != "tree":
             raise ValueError(f"max_depth must be None unless the partitioning is a tree; got {self.max_depth!r}.")
-        if self.scale is not None and not (isinstance(self.scale, str) and self.scale in SCALERS):
-            raise ValueError(f"scale must be None, {one_of(SCALERS)}; got {self.scale!r}.")
+        check_scale(self.scale)
         n_threads(self.n_jobs)
         if self.device not in (None, "cpu"):
             raise ValueError(f'device must be None or "cpu"; got {self.device!r}.')
