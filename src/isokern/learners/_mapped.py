@@ -37,9 +37,12 @@ class MappedEstimator(RowsEstimator):
             return given
         if self.kernel is not None:
             return clone(self._unwrapped_kernel()).fit(X)
+        return self._flat_kernel(rng).fit(X)
+
+    def _flat_kernel(self, rng: np.random.RandomState) -> IsolationKernel:
+        """Return an unfitted kernel made from the flat parameters, its seed drawn from ``rng``."""
         flat = {name: getattr(self, name) for name in KERNEL_PARAMETERS}
-        seed = int(rng.randint(np.iinfo(np.int32).max))
-        return IsolationKernel(**flat, n_jobs=self.n_jobs, random_state=seed).fit(X)
+        return IsolationKernel(**flat, n_jobs=self.n_jobs, random_state=draw_seed(rng))
 
     def _unwrapped_kernel(self) -> IsolationKernel | None:
         return unwrapped(self.kernel)
@@ -65,6 +68,11 @@ class MappedEstimator(RowsEstimator):
             if cells is not None:
                 return cells
         return self.kernel_._apply(check_rows(self, X, reset=False))
+
+
+def draw_seed(rng: np.random.RandomState) -> int:
+    """Return a seed drawn from a generator."""
+    return int(rng.randint(np.iinfo(np.int32).max))
 
 
 def unwrapped(kernel: Any) -> Any:
