@@ -279,6 +279,8 @@ def test_a_class_that_was_given_may_come_late(rival):
         NOGDClassifier(random_state=0),
         FOGDClassifier(random_state=0),
         AdaRakerClassifier(random_state=0),
+        OGDClassifier(scale="maxabs", n_initial=10, random_state=0),
+        FOGDClassifier(scale="maxabs", n_initial=10, random_state=0),
     ],
     expected_failed_checks=weights_are_not_repetitions,
 )
@@ -361,7 +363,6 @@ BAD_PARAMETERS = {
     "degree 0": (NOGDClassifier(degree=0), r"^degree must be an integer from 1 to 100; got 0\."),
     "degree 1.5": (OGDClassifier(degree=1.5), r"^degree must be an integer from 1 to 100; got 1\.5\."),
     "an unknown loss": (FOGDClassifier(loss="squared"), r'^loss must be "hinge", .*; got \'squared\'\.'),
-    "n_initial 1": (FOGDClassifier(n_initial=1), r"^n_initial must be None or an integer of at least 2; got 1\."),
 }
 for learner in (OGDClassifier, NOGDClassifier, FOGDClassifier, AdaRakerClassifier):
     for name, value, rule in [
@@ -370,6 +371,9 @@ for learner in (OGDClassifier, NOGDClassifier, FOGDClassifier, AdaRakerClassifie
         ("n_passes", 0, "an integer of at least 1"),
         ("class_weight", "even", 'None, "balanced" or a dict of numbers of at least 0'),
         ("class_weight", {0: -1}, 'None, "balanced" or a dict of numbers of at least 0'),
+        ("scale", "max", 'None, "minmax", "standard" or "maxabs"'),
+        ("scale", 1, 'None, "minmax", "standard" or "maxabs"'),
+        ("n_initial", 1, "None or an integer of at least 2"),
     ]:
         message = rf"^{name} must be {rule}; got {value!r}\."
         BAD_PARAMETERS[f"{learner.__name__}, {name}={value}"] = (learner(**{name: value}), message)

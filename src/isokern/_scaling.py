@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from isokern import _core
+from isokern._checks import one_of
 from isokern._rows import CoreRows, CsrRows, as_scipy
 
 # name -> (scikit-learn's scaler, what it subtracts, what it divides by)
@@ -46,6 +47,12 @@ class Scaling:
             if isinstance(rows, CsrRows):
                 return rows._replace(values=_checked(rows.values.astype(np.float64) / self.divisor[rows.columns]))
             return _checked((rows.astype(np.float64) - self.offset) / self.divisor)
+
+
+def check_scale(scale: object) -> None:
+    """Raise if a parameter is not the name of a scaling, or None."""
+    if scale is not None and not (isinstance(scale, str) and scale in SCALERS):
+        raise ValueError(f"scale must be None, {one_of(SCALERS)}; got {scale!r}.")
 
 
 def _checked(values: NDArray[np.float64]) -> NDArray[np.float64]:

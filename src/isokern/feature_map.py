@@ -25,7 +25,7 @@ from isokern._rows import (
     n_rows,
     row_blocks,
 )
-from isokern._scaling import SCALERS, Scaling
+from isokern._scaling import Scaling, check_scale
 from isokern.partitionings import PARTITIONINGS, IsolationTrees, OwnPartitionings, Partitioning, VoronoiCells
 
 _LARGEST_AUTO = 16384
@@ -365,8 +365,7 @@ class IsolationKernel(TransformerMixin, RowsEstimator):
             raise ValueError(f'max_depth must be None, "log2" or an integer of at least 1; got {self.max_depth!r}.')
         if self.max_depth is not None and self.partitioning != "tree":
             raise ValueError(f"max_depth must be None unless the partitioning is a tree; got {self.max_depth!r}.")
-        if self.scale is not None and not (isinstance(self.scale, str) and self.scale in SCALERS):
-            raise ValueError(f"scale must be None, {one_of(SCALERS)}; got {self.scale!r}.")
+        check_scale(self.scale)
         n_threads(self.n_jobs)
         if self.device not in (None, "cpu"):
             raise ValueError(f'device must be None or "cpu"; got {self.device!r}.')

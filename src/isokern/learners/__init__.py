@@ -6,6 +6,7 @@ from isokern.learners.fogd import FOGDClassifier
 from isokern.learners.nogd import NOGDClassifier
 from isokern.learners.ogd import OGDClassifier
 from isokern.learners.regressor import IKOGDRegressor
+from isokern.learners.search import IKOGDClassifierCV
 from isokern.learners.svc import IKSVC
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "AdaRakerClassifier",
     "FOGDClassifier",
     "IKOGDClassifier",
+    "IKOGDClassifierCV",
     "IKOGDRegressor",
     "NOGDClassifier",
     "OGDClassifier",

@@ -41,6 +41,20 @@ class CellLearner(MappedEstimator, OnlineLearner):
             is_adagrad, is_naive = self.schedule == "adagrad", self.evaluation == "naive"
             self._model = CellWeights(starts, n_columns, average=self.average, adagrad=is_adagrad, naive=is_naive)
 
+    def _fit_cells(
+        self,
+        kernel: IsolationKernel,
+        cells: NDArray[Any],
+        targets: NDArray[Any],
+        weights: NDArray[np.float64] | None,
+        rng: np.random.RandomState,
+    ) -> None:
+        """Learn what ``fit`` learns from the rows of these cells; ``rng`` has drawn the kernel's seed already."""
+        self._forget()
+        self._begin_fit(targets)
+        self._start(kernel)
+        self._learn_passes(cells, targets, weights, rng)
+
     def _forget(self) -> None:
         super()._forget()
         self.__dict__.pop("kernel_", None)

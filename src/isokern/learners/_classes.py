@@ -80,18 +80,10 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         return self._mapped(self._checked_rows(X))
 
     def _check_targets(self, table: Any, y: Any) -> NDArray[Any]:
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        labels = column_or_1d(y, warn=True)
-        check_consistent_length(table, labels)
-        if labels.dtype.kind == "f":
-            assert_all_finite(labels, input_name="y")
-        check_classification_targets(labels)
-        return labels
+        return check_labels(self, table, y)
 
     def _begin_fit(self, labels: NDArray[Any]) -> None:
-        if len(np.unique(labels)) < 2:
-            raise ValueError(f"y must have at least 2 classes in fit; got only one class, {labels[0]!r}.")
+        check_two_classes(labels)
         self._meet(labels, None)
 
     def _meet(self, labels: NDArray[Any], classes: ArrayLike | None) -> None:
@@ -222,6 +214,24 @@ def balanced_factors(classes: NDArray[np.intp], before: NDArray[np.int64]) -> ND
         if count == 0 and len(rows):
             is_first[rows[0]] = 1
     return n / ((np.count_nonzero(before) + np.cumsum(is_first)) * n_class)
+
+
+def check_labels(estimator: object, table: Any, y: Any) -> NDArray[Any]:
+    """Return the labels of rows as an array; raise if they are none."""
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
+    labels = column_or_1d(y, warn=True)
+    check_consistent_length(table, labels)
+    if labels.dtype.kind == "f":
+        assert_all_finite(labels, input_name="y")
+    check_classification_targets(labels)
+    return labels
+
+
+def check_two_classes(labels: NDArray[Any]) -> None:
+    """Raise if all labels are the same."""
+    if len(np.unique(labels)) < 2:
+        raise ValueError(f"y must have at least 2 classes in fit; got only one class, {labels[0]!r}.")
 
 
 def is_text(labels: NDArray[Any]) -> bool:

@@ -35,17 +35,15 @@ class MappedEstimator(RowsEstimator):
                     f"X must have the {given.n_features_in_} columns of kernel; got {self.n_features_in_}."
                 )
             return given
-        kernel = self._new_kernel(rng).fit(X)
+        kernel = (self._flat_kernel(rng) if self.kernel is None else clone(self._unwrapped_kernel())).fit(X)
         if hasattr(self, "feature_names_in_"):  # which X has lost if it is rows of a stream that were held back
             kernel.feature_names_in_ = self.feature_names_in_
         return kernel
 
-    def _new_kernel(self, rng: np.random.RandomState) -> IsolationKernel:
-        if self.kernel is not None:
-            return clone(self._unwrapped_kernel())
+    def _flat_kernel(self, rng: np.random.RandomState) -> IsolationKernel:
+        """Return an unfitted kernel made from the flat parameters, its seed drawn from ``rng``."""
         flat = {name: getattr(self, name) for name in KERNEL_PARAMETERS}
-        seed = int(rng.randint(np.iinfo(np.int32).max))
-        return IsolationKernel(**flat, n_jobs=self.n_jobs, random_state=seed)
+        return IsolationKernel(**flat, n_jobs=self.n_jobs, random_state=draw_seed(rng))
 
     def _unwrapped_kernel(self) -> IsolationKernel | None:
         return unwrapped(self.kernel)
@@ -71,6 +69,11 @@ class MappedEstimator(RowsEstimator):
             if cells is not None:
                 return cells
         return self.kernel_._apply(check_rows(self, X, reset=False))
+
+
+def draw_seed(rng: np.random.RandomState) -> int:
+    """Return a seed drawn from a generator."""
+    return int(rng.randint(np.iinfo(np.int32).max))
 
 
 def unwrapped(kernel: Any) -> Any:

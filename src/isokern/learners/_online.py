@@ -51,11 +51,16 @@ class OnlineLearner(RowsEstimator):
             self._forget()
             self._begin_fit(targets)
             self._prepare(X, table, rng)
-            rows = self._mapped(table)
-            for k in range(self.n_passes):
-                order: Any = rng.permutation(len(targets)) if self.shuffle else slice(None)
-                self._learn(rows[order], targets[order], None if weights is None else weights[order], is_new=k == 0)
+            self._learn_passes(self._mapped(table), targets, weights, rng)
         return self
+
+    def _learn_passes(
+        self, rows: Any, targets: NDArray[Any], weights: NDArray[np.float64] | None, rng: np.random.RandomState
+    ) -> None:
+        """Learn from all rows, ``n_passes`` times, in orders drawn from ``rng``."""
+        for k in range(self.n_passes):
+            order: Any = rng.permutation(len(targets)) if self.shuffle else slice(None)
+            self._learn(rows[order], targets[order], None if weights is None else weights[order], is_new=k == 0)
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> Self:
         """Take in rows of a stream; ``how`` is what the targets need to know."""

@@ -40,7 +40,7 @@ class AdaRakerClassifier(RivalClassifier):
         lambda of the penalty lambda |theta|^2.
     restart : {"warm", "cold"}, default="warm"
         Whether an expert keeps what it has learned when a new interval begins.
-    n_passes, shuffle, class_weight, n_jobs, random_state
+    scale, n_passes, shuffle, class_weight, n_initial, n_jobs, random_state
         See :class:`OGDClassifier`.
 
     Attributes
@@ -65,7 +65,6 @@ class AdaRakerClassifier(RivalClassifier):
 
     _LOSSES = ("logistic",)
     loss = "logistic"
-    n_initial = None
     gamma = None
 
     def __init__(
@@ -73,27 +72,31 @@ class AdaRakerClassifier(RivalClassifier):
         bandwidths: Sequence[float] = PAPERS_BANDWIDTHS,
         *,
         n_directions: int = 50,
+        scale: str | None = None,
         learning_rate: float = 0.5,
         shrinkage: float = 5e-4,
         restart: str = "warm",
         n_passes: int = 1,
         shuffle: bool = True,
         class_weight: dict[Any, float] | str | None = None,
+        n_initial: int | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.bandwidths = bandwidths
         self.n_directions = n_directions
+        self.scale = scale
         self.learning_rate = learning_rate
         self.shrinkage = shrinkage
         self.restart = restart
         self.n_passes = n_passes
         self.shuffle = shuffle
         self.class_weight = class_weight
+        self.n_initial = n_initial
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _prepare(self, X: Any, table: Any, rng: np.random.RandomState) -> None:
+    def _make_model(self, X: Any, table: Any, rng: np.random.RandomState) -> None:
         directions = random_directions(self.n_features_in_, self.n_directions, rng)
         bandwidths = np.array(self.bandwidths, dtype=np.float64)
         rates = (float(self.learning_rate), float(self.shrinkage), self.restart == "cold")

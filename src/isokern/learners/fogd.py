@@ -39,7 +39,7 @@ class FOGDClassifier(RivalClassifier):
         Whether frequencies are drawn independently, or orthogonal to each other (Gaussian kernel only).
     average : bool, default=True
         Whether to predict with the mean of the weights over the updates.
-    loss, learning_rate, n_passes, shuffle, class_weight, n_initial, n_jobs, random_state
+    scale, loss, learning_rate, n_passes, shuffle, class_weight, n_initial, n_jobs, random_state
         See :class:`OGDClassifier`.
 
     Attributes
@@ -71,6 +71,7 @@ class FOGDClassifier(RivalClassifier):
         kernel: str = "gaussian",
         *,
         gamma: float | str = "data",
+        scale: str | None = None,
         n_frequencies: int = 400,
         features: str = "plain",
         average: bool = True,
@@ -85,6 +86,7 @@ class FOGDClassifier(RivalClassifier):
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
+        self.scale = scale
         self.n_frequencies = n_frequencies
         self.features = features
         self.average = average
@@ -97,7 +99,7 @@ class FOGDClassifier(RivalClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _prepare(self, X: Any, table: Any, rng: np.random.RandomState) -> None:
+    def _make_model(self, X: Any, table: Any, rng: np.random.RandomState) -> None:
         self.gamma_ = gamma_from_data(self.kernel, table, rng) if self.gamma == "data" else float(self.gamma)
         shape = (self.n_features_in_, self.n_frequencies)
         if self.kernel == "laplacian":

@@ -36,7 +36,7 @@ class NOGDClassifier(KernelRival):
         Number of features, the paper's r: a number, or a share of n_landmarks. None means all.
     average : bool, default=True
         Whether to predict with the mean of the weights over the updates.
-    loss, learning_rate, n_passes, shuffle, class_weight, n_initial, n_jobs, random_state
+    scale, loss, learning_rate, n_passes, shuffle, class_weight, n_initial, n_jobs, random_state
         See :class:`OGDClassifier`.
 
     Attributes
@@ -69,6 +69,7 @@ class NOGDClassifier(KernelRival):
         n_cells: int | None = None,
         coef0: float = 1.0,
         degree: int = 3,
+        scale: str | None = None,
         n_landmarks: int = 100,
         rank: float | None = 0.2,
         average: bool = True,
@@ -86,6 +87,7 @@ class NOGDClassifier(KernelRival):
         self.n_cells = n_cells
         self.coef0 = coef0
         self.degree = degree
+        self.scale = scale
         self.n_landmarks = n_landmarks
         self.rank = rank
         self.average = average
@@ -98,7 +100,7 @@ class NOGDClassifier(KernelRival):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _prepare(self, X: Any, table: Any, rng: np.random.RandomState) -> None:
+    def _make_model(self, X: Any, table: Any, rng: np.random.RandomState) -> None:
         kernel = self._make_kernel(table, rng)
         first = KernelDual(kernel, self.n_features_in_, self._n_columns(), n_threads(self.n_jobs))
         share = 1.0 if self.rank is None else self.rank

@@ -42,20 +42,24 @@ class KernelRival(RivalClassifier):
         return NamedKernel(self.kernel, gamma, float(self.coef0), int(self.degree), normalised=is_normalised)
 
     def _mapped(self, table: Any) -> Any:
-        """Return rows as they are, if the kernel is defined for them."""
-        values = table.data if sparse.issparse(table) else table
+        """Return rows, scaled, if the kernel is defined for them."""
+        rows = super()._mapped(table)
+        values = rows.data if sparse.issparse(rows) else rows
         if self.kernel in NON_NEGATIVE and values.size and values.min() < 0:
-            raise ValueError(
-                f'X must not be negative for kernel="{self.kernel}"; got {values.min():g}. Scale it to [0, 1] first.'
-            )
-        return table
+            where = "" if self.scale is None else " after scaling"
+            cure = 'Give scale="minmax"' if self.scale != "minmax" else "Clip it to the range that scale has learned"
+            raise ValueError(f'X must not be negative for kernel="{self.kernel}"; got {values.min():g}{where}. {cure}.')
+        return rows
 
     def _needs_rows(self) -> bool:
         return isinstance(self.kernel, str) and self.n_cells is None and self.gamma == "data"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not isinstance(unwrapped(self.kernel), IsolationKernel):
+        if isinstance(unwrapped(self.kernel), IsolationKernel):
+            if self.scale is not None:
+                raise ValueError(f"scale must be None for an IsolationKernel, which has its own; got {self.scale!r}.")
+        else:
             check_kernel(self.kernel, self.gamma, self.n_cells, self.coef0, self.degree)
 
 
@@ -82,6 +86,10 @@ class OGDClassifier(KernelRival):
         See ``gamma``.
     degree : int, default=3
         See ``gamma``.
+    scale : {None, "minmax", "standard", "maxabs"}, default=None
+        Scaling of the columns, learned from the rows of ``fit`` or the first ``n_initial`` rows of a stream and applied
+        ever after, before anything else is learned. Sparse input takes None or "maxabs". Not with an IsolationKernel,
+        which has its own.
     budget : int or None, default=None
         How many support vectors to keep for each score; None keeps all.
     strategy : {"random", "forgetron", "projectron", "projectron++", "bpas", "bogd"}, default="bpas"
@@ -103,7 +111,8 @@ class OGDClassifier(KernelRival):
     class_weight : dict, "balanced" or None, default=None
         Factors of the steps by class.
     n_initial : int or None, default=None
-        Rows that ``partial_fit`` waits for to learn gamma from; None means 1000. Not needed if gamma is given.
+        Rows that ``partial_fit`` waits for to learn gamma and the scaling from; None means 1000. Not needed if gamma is
+        given and scale is None.
     n_jobs : int, default=None
         Threads; None means as many as OpenMP allows.
     random_state : int, RandomState instance or None, default=None
@@ -140,6 +149,7 @@ class OGDClassifier(KernelRival):
         n_cells: int | None = None,
         coef0: float = 1.0,
         degree: int = 3,
+        scale: str | None = None,
         budget: int | None = None,
         strategy: str = "bpas",
         loss: str = "hinge",
@@ -158,6 +168,7 @@ class OGDClassifier(KernelRival):
         self.n_cells = n_cells
         self.coef0 = coef0
         self.degree = degree
+        self.scale = scale
         self.budget = budget
         self.strategy = strategy
         self.loss = loss
@@ -171,7 +182,7 @@ class OGDClassifier(KernelRival):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _prepare(self, X: Any, table: Any, rng: np.random.RandomState) -> None:
+    def _make_model(self, X: Any, table: Any, rng: np.random.RandomState) -> None:
         isolation = self._isolation_kernel()
         if isolation is not None:
             self.kernel_ = isolation if hasattr(isolation, "n_cells_") else clone(isolation).fit(X)

@@ -1,0 +1,120 @@
+"""Cross-validation of learners on the Isolation Kernel: in each fold rows are mapped once for each number of cells."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+from sklearn.base import clone
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing, check_random_state
+
+from isokern._checks import is_number
+from isokern._rows import check_rows
+from isokern.feature_map import IsolationKernel
+from isokern.learners._online import check_weights
+from isokern.learners.classifier import IKOGDClassifier
+
+Split = tuple[NDArray[np.intp], NDArray[np.intp]]
+Scorer = Callable[[Any, Any, NDArray[Any]], Any]
+
+
+class Rows(NamedTuple):
+    """Rows as the user gave them, but in a form that can be indexed; their labels and weights."""
+
+    X: Any
+    labels: NDArray[Any]
+    weights: NDArray[np.float64] | None
+
+
+class MappedPart(NamedTuple):
+    """A kernel drawn from a fold's training rows, and the cells of these and of the test rows."""
+
+    kernel: IsolationKernel
+    train: NDArray[Any]
+    test: NDArray[Any]
+
+
+def map_fold(kernel: IsolationKernel, train: Any, test: Any, sizes: Sequence[int]) -> Iterator[MappedPart]:
+    """Yield, for each number of cells, the unfitted kernel as fitted to ``train``, and the cells of both parts."""
+    for n_cells in sizes:
+        fitted = clone(kernel).set_params(n_cells=n_cells).fit(train)
+        yield MappedPart(fitted, fitted._apply(train), fitted._apply(test))
+
+
+def score_fold(
+    base: IKOGDClassifier, rows: Rows, split: Split, scorer: Scorer, *, sizes: Sequence[int], rates: Sequence[Any]
+) -> NDArray[np.float64]:
+    """Return the scores on one test part, (len(sizes), len(rates)), of what was learned from the training part.
+
+    They are those of ``clone(base).set_params(n_cells=..., learning_rate=...).fit(X[train], y[train])``.
+    """
+    train, test = split
+    X_test, labels_test = _safe_indexing(rows.X, test), rows.labels[test]
+    template = FoldClassifier(**base.get_params(deep=False))
+    table = check_rows(template, _safe_indexing(rows.X, train), reset=True)
+    table_test = check_rows(template, X_test, reset=False)
+    labels, weights = rows.labels[train], check_weights(table, None if rows.weights is None else rows.weights[train])
+    rng = check_random_state(base.random_state)
+    kernel = base._flat_kernel(rng)
+    scores = np.empty((len(sizes), len(rates)))
+    for i, part in enumerate(map_fold(kernel, table, table_test, sizes)):
+        for j, rate in enumerate(rates):
+            model = copy.copy(template).set_params(n_cells=sizes[i], learning_rate=rate)
+            model._fit_cells(part.kernel, part.train, labels, weights, copy.deepcopy(rng))
+            model._known = X_test, part.test
+            scores[i, j] = _number(scorer(model, X_test, labels_test))
+    return scores
+
+
+class FoldClassifier(IKOGDClassifier):
+    """A classifier that knows the cells of the rows it is scored on."""
+
+    _known: tuple[Any, NDArray[Any]]
+
+    def _map(self, X: Any) -> NDArray[Any]:
+        rows, cells = self._known
+        return cells if X is rows else super()._map(X)
+
+
+def split_rows(cv: Any, rows: Rows) -> list[Split]:
+    """Return the training and test rows of each fold, by number."""
+    numbers = np.arange(len(rows.labels))
+    folds = check_cv(cv, rows.labels, classifier=True).split(rows.X, rows.labels)
+    splits = [(numbers[np.asarray(train)], numbers[np.asarray(test)]) for train, test in folds]
+    if not splits:
+        raise ValueError(f"cv must give at least one fold; got {cv!r}.")
+    for k, (train, _) in enumerate(splits):
+        classes = np.unique(rows.labels[train])
+        if len(classes) < 2:
+            raise ValueError(
+                f"cv must leave at least 2 classes in every training part; got {classes} in fold {k}. "
+                "Use a StratifiedKFold, or fewer folds."
+            )
+    return splits
+
+
+def table_of_results(candidates: list[dict[str, Any]], scores: NDArray[np.float64]) -> dict[str, Any]:
+    """Return scores, (len(candidates), number of folds), as scikit-learn's ``GridSearchCV`` lays them out."""
+    results: dict[str, Any] = {f"param_{name}": _column(candidates, name) for name in candidates[0]}
+    results["params"] = candidates
+    results |= {f"split{k}_test_score": column for k, column in enumerate(scores.T)}
+    means = scores.mean(axis=1)
+    results |= {"mean_test_score": means, "std_test_score": scores.std(axis=1)}
+    results["rank_test_score"] = rankdata(-means, method="min").astype(np.int32)
+    return results
+
+
+def _column(candidates: list[dict[str, Any]], name: str) -> Any:
+    values = [candidate[name] for candidate in candidates]
+    return np.ma.masked_array(values, mask=False, dtype=None if all(map(is_number, values)) else object)
+
+
+def _number(score: Any) -> float:
+    if not is_number(score):
+        raise ValueError(f"scoring must give one finite number for each fold; got {score!r}.")
+    return float(score)

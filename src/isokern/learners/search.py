@@ -1,0 +1,332 @@
+"""IK-OGD whose sharpness, and learning rate if asked, are chosen by cross-validation."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin, clone
+from sklearn.metrics import check_scoring
+from sklearn.utils import check_random_state, indexable
+from sklearn.utils.validation import check_is_fitted
+
+from isokern._checks import is_integer, unchanged_on_error
+from isokern._rows import RowsEstimator, check_finite, check_rows
+from isokern.feature_map import IsolationKernel
+from isokern.learners._classes import check_labels, check_two_classes
+from isokern.learners._folds import Rows, score_fold, split_rows, table_of_results
+from isokern.learners._mapped import draw_seed
+from isokern.learners._online import check_weights
+from isokern.learners.classifier import IKOGDClassifier
+
+PAPERS_CELLS = tuple(2**m for m in range(2, 13))
+_log = logging.getLogger("isokern")
+
+
+class IKOGDClassifierCV(ClassifierMixin, RowsEstimator):
+    """Online classifier that chooses the number of cells by cross-validation, then learns from all rows.
+
+    In each fold the map is drawn from the training part only. For one seed the cells of a small map are those of a
+    larger one with fewer points, so that candidates differ in nothing but their sharpness. After ``fit`` it streams
+    like the :class:`IKOGDClassifier` that it has chosen.
+
+    Parameters
+    ----------
+    partitioning, n_partitionings, max_depth, scale, device
+        The kernel's parameters, see :class:`IsolationKernel`; partitionings of your own have no number of cells.
+    n_cells : int or sequence of int, default=(4, 8, ..., 4096)
+        Candidates. Those that are more than the rows of the smallest training part are left out.
+    learning_rate : float, "auto" or a sequence of them, default="auto"
+        Candidates for the size of a step; each is tried with each number of cells. Learning is cheap beside mapping,
+        which they share.
+    cv : int, splitter or iterable, default=5
+        Number of stratified folds, or folds as scikit-learn's ``check_cv`` takes them.
+    scoring : str, callable or None, default=None
+        What is to be as large as possible: a scorer's name, or ``scoring(model, X, y)``. None means the accuracy.
+    loss, schedule, shrinkage, average, n_passes, shuffle, class_weight, n_initial, evaluation, n_jobs
+        See :class:`IKOGDClassifier`.
+    random_state : int, RandomState instance or None, default=None
+        Seed. One integer is drawn from it, which is the seed of every model: ``best_estimator_.random_state``.
+
+    Attributes
+    ----------
+    best_estimator_ : IKOGDClassifier
+        The best candidate, fitted to all rows.
+    best_params_ : dict
+        Its number of cells and, if searched, learning rate. Of equally good candidates it has the fewest cells.
+    best_score_ : float
+        Its mean score over the folds.
+    best_index_ : int
+        Its place in ``cv_results_``.
+    cv_results_ : dict
+        All scores, laid out as those of ``GridSearchCV``.
+    n_splits_ : int
+        Number of folds.
+    classes_ : ndarray
+        The classes known so far, sorted.
+    kernel_ : IsolationKernel
+        The map.
+    n_support_ : int
+        How many rows have changed the model.
+    n_features_in_ : int
+        Number of columns.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from isokern.learners import IKOGDClassifierCV
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = IKOGDClassifierCV(n_cells=(4, 64), cv=3, random_state=0).fit(X[:1200], y[:1200])
+    >>> model.best_params_
+    {'n_cells': 64}
+    >>> model.score(X[1200:], y[1200:]) > 0.9
+    True
+    """
+
+    def __init__(
+        self,
+        partitioning: str = "tree",
+        n_partitionings: int = 100,
+        n_cells: int | Sequence[int] = PAPERS_CELLS,
+        *,
+        max_depth: int | str | None = None,
+        scale: str | None = None,
+        loss: str = "hinge",
+        schedule: str = "adagrad",
+        learning_rate: float | str | Sequence[float | str] = "auto",
+        shrinkage: float = 0.0,
+        average: bool = False,
+        n_passes: int = 2,
+        shuffle: bool = True,
+        class_weight: dict[Any, float] | str | None = None,
+        n_initial: int | None = None,
+        evaluation: str = "primal",
+        cv: Any = 5,
+        scoring: str | Callable[[Any, Any, Any], float] | None = None,
+        device: str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.partitioning = partitioning
+        self.n_partitionings = n_partitionings
+        self.n_cells = n_cells
+        self.max_depth = max_depth
+        self.scale = scale
+        self.loss = loss
+        self.schedule = schedule
+        self.learning_rate = learning_rate
+        self.shrinkage = shrinkage
+        self.average = average
+        self.n_passes = n_passes
+        self.shuffle = shuffle
+        self.class_weight = class_weight
+        self.n_initial = n_initial
+        self.evaluation = evaluation
+        self.cv = cv
+        self.scoring = scoring
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Score all candidates in all folds, and fit the best to all rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, d)
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), default=None
+            Factors of the rows' steps, not negative. Scores are not weighted.
+
+        Returns
+        -------
+        self
+        """
+        base, sizes, rates = self._base(), _listed(self.n_cells), _listed(self.learning_rate)
+        self._check_candidates(base, sizes, rates)
+        with unchanged_on_error(self):
+            rows = self._checked(X, y, sample_weight)
+            base.set_params(random_state=draw_seed(check_random_state(self.random_state)))
+            self._search(base, sorted({int(n_cells) for n_cells in sizes}), rates, rows)
+            best = clone(base).set_params(**self.best_params_)
+            self.best_estimator_ = best.fit(X, rows.labels, rows.weights)
+        return self
+
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Go on with the best candidate: learn from the next rows of a stream, in order. Needs ``fit`` first.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, d)
+        y : array-like of shape (n,)
+        classes : array-like, default=None
+            If given, those that are known already.
+        sample_weight : array-like of shape (n,), default=None
+
+        Returns
+        -------
+        self
+        """
+        self._best().partial_fit(X, y, classes, sample_weight)
+        return self
+
+    def partial_fit_cells(
+        self, cells: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn from rows that ``kernel_.apply`` has mapped already; otherwise as ``partial_fit``.
+
+        Parameters
+        ----------
+        cells : array-like of shape (n, n_partitionings)
+        y : array-like of shape (n,)
+        classes : array-like, default=None
+        sample_weight : array-like of shape (n,), default=None
+
+        Returns
+        -------
+        self
+        """
+        self._best().partial_fit_cells(cells, y, classes, sample_weight)
+        return self
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return the scores of rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, d)
+
+        Returns
+        -------
+        scores : ndarray of shape (n,) for two classes, else (n, n_classes)
+        """
+        return self._best().decision_function(X)
+
+    def decision_function_cells(self, cells: ArrayLike) -> NDArray[np.float64]:
+        """Return the scores of rows that ``kernel_.apply`` has mapped already.
+
+        Parameters
+        ----------
+        cells : array-like of shape (n, n_partitionings)
+
+        Returns
+        -------
+        scores : ndarray of shape (n,) for two classes, else (n, n_classes)
+        """
+        return self._best().decision_function_cells(cells)
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, d)
+
+        Returns
+        -------
+        labels : ndarray of shape (n,)
+        """
+        return self._best().predict(X)
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return the probability of each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, d)
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n, n_classes)
+        """
+        return self._best().predict_proba(X)
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes known so far, sorted."""
+        return self._best().classes_
+
+    @property
+    def kernel_(self) -> IsolationKernel:
+        """The map of the best candidate."""
+        return self._best().kernel_
+
+    @property
+    def n_support_(self) -> int:
+        """The number of support vectors: rows that changed the model."""
+        return self._best().n_support_
+
+    @property
+    def _has_begun(self) -> bool:
+        return hasattr(self, "best_estimator_")
+
+    def _best(self) -> IKOGDClassifier:
+        message = "%(name)s is not fitted yet: call fit first, which chooses what partial_fit then goes on with."
+        check_is_fitted(self, "best_estimator_", msg=message)
+        return self.best_estimator_
+
+    # -- the search
+
+    def _base(self) -> IKOGDClassifier:
+        """Return a learner with the parameters that are not searched."""
+        flat = {name: value for name, value in self.get_params(deep=False).items() if name not in ("cv", "scoring")}
+        return IKOGDClassifier(**flat)
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        table = check_rows(self, X, reset=True)
+        check_finite(table, getattr(self, "feature_names_in_", None))
+        labels = check_labels(self, table, y)
+        check_two_classes(labels)
+        (X,) = indexable(X)
+        return Rows(X, labels, check_weights(table, sample_weight))
+
+    def _search(self, base: IKOGDClassifier, sizes: list[int], rates: list[Any], rows: Rows) -> None:
+        """Score all candidates in all folds and name the best."""
+        splits = split_rows(self.cv, rows)
+        n_smallest = min(len(train) for train, _ in splits)
+        fitting = [n_cells for n_cells in sizes if n_cells <= n_smallest]
+        if not fitting:
+            raise ValueError(
+                f"n_cells must have a candidate of at most {n_smallest}, the rows of the smallest training part; "
+                f"got {self.n_cells!r}."
+            )
+        scorer = check_scoring(base, scoring=self.scoring)
+        scores = []
+        for k, split in enumerate(splits, start=1):
+            scores.append(score_fold(base, rows, split, scorer, sizes=fitting, rates=rates).ravel())
+            _log.info("fold %d of %d: scores from %.4f to %.4f", k, len(splits), scores[-1].min(), scores[-1].max())
+        self.n_splits_ = len(splits)
+        self.cv_results_ = table_of_results(self._candidates(fitting, rates), np.column_stack(scores))
+        # The first of the best, which has the fewest cells.
+        self.best_index_ = int(self.cv_results_["mean_test_score"].argmax())
+        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
+        self.best_params_ = self.cv_results_["params"][self.best_index_]
+
+    def _candidates(self, sizes: list[int], rates: list[Any]) -> list[dict[str, Any]]:
+        """Return what was searched: numbers of cells, and learning rates if there was a choice of them."""
+        if np.ndim(self.learning_rate) == 0:
+            return [{"n_cells": n_cells} for n_cells in sizes]
+        return [{"n_cells": n_cells, "learning_rate": rate} for n_cells in sizes for rate in rates]
+
+    def _check_candidates(self, base: IKOGDClassifier, sizes: list[Any], rates: list[Any]) -> None:
+        if not isinstance(self.partitioning, str):
+            raise ValueError(
+                f"partitioning must be a name, since n_cells is not for one of your own; got {self.partitioning!r}. "
+                "Search its parameters with GridSearchCV."
+            )
+        if not sizes or not all(is_integer(n_cells, at_least=2) for n_cells in sizes):
+            raise ValueError(f"n_cells must be integers of at least 2; got {self.n_cells!r}.")
+        if not rates:
+            raise ValueError(f'learning_rate must be positive numbers or "auto"; got {self.learning_rate!r}.')
+        for rate in rates:
+            base.set_params(n_cells=sizes[0], learning_rate=rate)._check_parameters()
+
+
+def _listed(candidates: Any) -> list[Any]:
+    """Return one candidate or many as a list."""
+    return list(np.asarray(candidates, dtype=object).ravel())

@@ -1,0 +1,449 @@
+"""The search for n_cells and learning rates: an explicit loop over folds and candidates gives the same numbers."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import get_scorer, log_loss
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
+
+from isokern import IKOGDClassifier, IsolationKernel
+from isokern.learners import IKOGDClassifierCV, search
+from learning import is_unfitted, make_rows, make_stream, same_model
+
+CELLS = (2, 8, 32)
+SEED = np.random.RandomState(0).randint(2**31 - 1)  # what random_state=0 gives
+
+
+def make_search(**options):
+    return IKOGDClassifierCV(**{"n_partitionings": 6, "n_cells": CELLS, "cv": 3, "random_state": 0} | options)
+
+
+def plain_learner(**options):
+    return IKOGDClassifier(**{"n_partitionings": 6, "random_state": SEED} | options)
+
+
+def loop(base, candidates, splits, X, y, weights=None, scoring="accuracy"):
+    """Return the scores of candidates, (candidates, folds), by what the search stands for."""
+    scorer, scores = get_scorer(scoring), np.empty((len(candidates), len(splits)))
+    for k, (train, test) in enumerate(splits):
+        for c, candidate in enumerate(candidates):
+            model = clone(base).set_params(**candidate)
+            model.fit(X[train], y[train], None if weights is None else weights[train])
+            scores[c, k] = scorer(model, X[test], y[test])
+    return scores
+
+
+def scores_of(model):
+    return np.column_stack([model.cv_results_[f"split{k}_test_score"] for k in range(model.n_splits_)])
+
+
+# What it computes
+
+
+OPTIONS = {
+    "default": {},
+    "voronoi, scaled": {"partitioning": "voronoi", "scale": "standard"},
+    "log2 depth": {"max_depth": "log2"},
+    "paper": {"schedule": "constant", "n_passes": 1, "shuffle": False},
+    "averaged": {"schedule": "decaying", "average": True, "n_passes": 3, "shrinkage": 0.01},
+    "dual": {"schedule": "constant", "evaluation": "dual"},
+    "balanced, logistic": {"loss": "logistic", "class_weight": "balanced"},
+}
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_scores_are_those_of_an_explicit_loop_over_folds_and_cells(options, n_classes):
+    X, y = make_rows(120, n_classes)
+    model = make_search(**options).fit(X, y)
+    splits = list(StratifiedKFold(3).split(X, y))
+    expected = loop(plain_learner(**options), [{"n_cells": psi} for psi in CELLS], splits, X, y)
+    assert np.array_equal(scores_of(model), expected)
+
+
+def test_learning_rates_are_tried_with_every_number_of_cells():
+    X, y = make_rows(120)
+    model = make_search(learning_rate=[0.1, "auto", 5]).fit(X, y)
+    candidates = [{"n_cells": psi, "learning_rate": rate} for psi in CELLS for rate in (0.1, "auto", 5)]
+    expected = loop(plain_learner(), candidates, list(StratifiedKFold(3).split(X, y)), X, y)
+    assert model.cv_results_["params"] == candidates
+    assert np.array_equal(scores_of(model), expected)
+
+
+def test_sample_weights_are_used_in_the_folds_and_in_the_last_fit():
+    X, y, weights = make_stream()
+    model = make_search().fit(X, y, weights)
+    candidates = [{"n_cells": psi} for psi in CELLS]
+    expected = loop(plain_learner(), candidates, list(StratifiedKFold(3).split(X, y)), X, y, weights)
+    assert np.array_equal(scores_of(model), expected)
+    assert same_model(model.best_estimator_, plain_learner(**model.best_params_).fit(X, y, weights))
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "roc_auc", "neg_log_loss", "balanced_accuracy"])
+def test_any_scorer_s_name_may_be_given(scoring):
+    X, y = make_rows(120)
+    model = make_search(scoring=scoring).fit(X, y)
+    splits = list(StratifiedKFold(3).split(X, y))
+    expected = loop(plain_learner(), [{"n_cells": psi} for psi in CELLS], splits, X, y, scoring=scoring)
+    assert np.array_equal(scores_of(model), expected)
+
+
+def test_a_function_that_scores_sees_rows_and_may_ask_about_any():
+    X, y = make_rows(120)
+
+    def scoring(model, X, y):
+        part = X[:, 1] > 0
+        return -log_loss(y[part], model.predict_proba(X[part]))
+
+    assert np.array_equal(scores_of(make_search(scoring=scoring).fit(X, y)), scores_by_grid_search(X, y, scoring))
+
+
+def scores_by_grid_search(X, y, scoring, cv=3):
+    grid = GridSearchCV(plain_learner(), {"n_cells": CELLS}, cv=cv, scoring=scoring).fit(X, y)
+    return np.column_stack([grid.cv_results_[f"split{k}_test_score"] for k in range(grid.n_splits_)])
+
+
+def test_results_are_laid_out_as_those_of_a_grid_search():
+    X, y = make_rows(120, 3)
+    rates = [0.5, 2.0]
+    model = make_search(learning_rate=rates).fit(X, y)
+    grid = GridSearchCV(plain_learner(), {"n_cells": CELLS, "learning_rate": rates}, cv=3).fit(X, y)
+    names = [name for name in grid.cv_results_ if not name.endswith("_time")]
+    assert sorted(model.cv_results_) == sorted(names)
+    places = [grid.cv_results_["params"].index(params) for params in model.cv_results_["params"]]
+    for name in names:
+        ours, theirs = model.cv_results_[name], np.asarray(grid.cv_results_[name])[places]
+        assert np.array_equal(ours, theirs), name
+        assert name == "params" or ours.dtype == theirs.dtype
+    assert (model.best_score_, model.best_params_) == (grid.best_score_, grid.best_params_)
+
+
+FOLDS = {
+    "a number": 4,
+    "none given": None,
+    "a splitter": KFold(3, shuffle=True, random_state=1),
+    "pairs": list(GroupKFold(3).split(np.zeros(120), groups=np.arange(120) // 10)),
+    "pairs of lists": [(list(range(80)), list(range(80, 120)))],
+    "masks": [(np.arange(120) < 80, np.arange(120) >= 80)],
+}
+
+
+@pytest.mark.parametrize("cv", FOLDS.values(), ids=FOLDS)
+def test_folds_are_those_that_scikit_learn_makes(cv):
+    X, y = make_rows(120)
+    model = make_search(cv=cv).fit(X, y)
+    assert np.array_equal(scores_of(model), scores_by_grid_search(X, y, None, cv))
+
+
+def test_the_best_is_fitted_to_all_rows():
+    X, y = make_rows(120)
+    model = make_search().fit(X, y)
+    assert model.best_score_ == model.cv_results_["mean_test_score"].max()
+    assert model.best_params_ == model.cv_results_["params"][model.best_index_]
+    assert type(model.best_estimator_) is IKOGDClassifier
+    assert same_model(model.best_estimator_, plain_learner(**model.best_params_).fit(X, y))
+
+
+def test_of_equally_good_candidates_the_fewest_cells_win():
+    X, y = make_rows(120)
+    model = make_search(n_cells=(32, 8, 16), scoring=lambda model, X, y: min(model.n_cells, 16)).fit(X, y)
+    assert model.best_params_ == {"n_cells": 16}
+    assert model.cv_results_["rank_test_score"].tolist() == [3, 1, 1]
+
+
+def test_maps_are_drawn_from_training_rows_alone():
+    X, y = make_rows(120)
+    drawn_from = []
+
+    def scoring(model, X, y):
+        drawn_from.append(model.kernel_._partitionings.points)
+        return model.score(X, y)
+
+    splits = list(KFold(3).split(X))
+    make_search(partitioning="voronoi", cv=splits, n_cells=64, n_partitionings=20, scoring=scoring).fit(X, y)
+    for points, (train, _) in zip(drawn_from, splits, strict=True):
+        assert {tuple(row) for row in points} == {tuple(row) for row in X[train]}
+
+
+def test_each_fold_is_mapped_once_for_each_number_of_cells(monkeypatch):
+    X, y = make_rows(120)
+    fitted = []
+    fit = IsolationKernel.fit
+    monkeypatch.setattr(IsolationKernel, "fit", lambda kernel, X: fitted.append(len(X)) or fit(kernel, X))
+    make_search(learning_rate=[0.5, 1.0, 2.0]).fit(X, y)
+    assert fitted == [80] * 3 * len(CELLS) + [120]
+
+
+# Candidates
+
+
+def test_the_default_range_is_that_of_the_paper():
+    assert IKOGDClassifierCV().n_cells == tuple(2**m for m in range(2, 13)) == search.PAPERS_CELLS
+
+
+def test_candidates_larger_than_the_smallest_training_part_are_left_out():
+    X, y = make_rows(120)
+    splits = [(np.arange(100), np.arange(100, 120)), (np.arange(60), np.arange(60, 120))]
+    assert make_search(n_cells=(4, 60, 61, 100), cv=splits).fit(X, y).cv_results_["param_n_cells"].tolist() == [4, 60]
+
+
+def test_it_is_an_error_if_all_candidates_are_left_out():
+    X, y = make_rows(120)
+    message = r"^n_cells must have a candidate of at most 80, the rows of the smallest training part; got \(81, 128\)\."
+    with pytest.raises(ValueError, match=message):
+        make_search(n_cells=(81, 128)).fit(X, y)
+
+
+@pytest.mark.parametrize("n_cells", [16, [16], np.array([16]), range(16, 17), (16, 16)], ids=repr)
+def test_candidates_may_be_one_or_come_in_any_sequence(n_cells):
+    X, y = make_rows(120)
+    model = make_search(n_cells=n_cells).fit(X, y)
+    assert model.cv_results_["params"] == [{"n_cells": 16}]
+    assert type(model.best_params_["n_cells"]) is int
+
+
+@pytest.mark.parametrize("random_state", [0, np.random.RandomState(0), None], ids=["an integer", "a generator", "none"])
+def test_all_models_have_one_seed(random_state):
+    X, y = make_rows(120)
+    seeds = set()
+
+    def scoring(model, X, y):
+        seeds.add((model.random_state, model.kernel_.random_state))
+        return model.score(X, y)
+
+    model = make_search(random_state=random_state, scoring=scoring).fit(X, y)
+    best = model.best_estimator_
+    assert seeds == {(best.random_state, best.kernel_.random_state)}
+    assert random_state is None or best.random_state == SEED
+
+
+# Forms of input
+
+
+FORMS = {
+    "csr": sparse.csr_array,
+    "csc": sparse.csc_matrix,
+    "coo": sparse.coo_array,
+    "lists": np.ndarray.tolist,
+    "column by column": np.asfortranarray,
+    "pandas": pd.DataFrame,
+    "polars": lambda X: pl.DataFrame(X, schema=["a", "b", "c"]),
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_rows_in_any_form_give_the_same_results(form):
+    X, y = make_rows(120)
+    X = np.where(X > 0, X, 0.0)
+    model, plain = make_search().fit(form(X), y), make_search().fit(X, y)
+    assert np.array_equal(scores_of(model), scores_of(plain))
+    assert np.array_equal(model.decision_function(form(X)), plain.decision_function(X))
+
+
+def test_data_frames_keep_their_names():
+    X, y = make_rows(120)
+    frame = pd.DataFrame(X, columns=["x", "y", "z"])
+
+    def scoring(model, X, y):
+        return model.score(X.iloc[::2], y[::2]) if list(X) == ["x", "y", "z"] else 0.0
+
+    model = make_search(scoring=scoring).fit(frame, y)
+    assert model.best_score_ > 0
+    assert model.feature_names_in_.tolist() == model.best_estimator_.feature_names_in_.tolist() == ["x", "y", "z"]
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.partial_fit(frame[["y", "x", "z"]], y)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_classes_may_be_strings(n_classes):
+    X, y = make_rows(120, n_classes)
+    names = np.array(["ash", "beech", "cedar"])
+    model = make_search().fit(X, names[y].tolist())
+    assert model.classes_.tolist() == names[:n_classes].tolist()
+    assert np.array_equal(model.predict(X), names[make_search().fit(X, y).predict(X)])
+
+
+# Streams
+
+
+def test_answers_are_those_of_the_best():
+    X, y = make_rows(120, 3)
+    model = make_search().fit(X, y)
+    best, cells = model.best_estimator_, model.kernel_.apply(X)
+    assert model.kernel_ is best.kernel_
+    assert model.n_support_ == best.n_support_ > 0
+    assert (model.n_features_in_, model.n_splits_) == (3, 3)
+    assert np.array_equal(model.predict(X), best.predict(X))
+    assert np.array_equal(model.predict_proba(X), best.predict_proba(X))
+    assert np.array_equal(model.decision_function(X), best.decision_function(X))
+    assert np.array_equal(model.decision_function_cells(cells), best.decision_function(X))
+
+
+@pytest.mark.parametrize("as_cells", [False, True])
+def test_it_streams_as_the_learner_that_was_chosen(as_cells):
+    X, y, weights = make_stream(200)
+    model = make_search().fit(X[:120], y[:120])
+    learner = plain_learner(**model.best_params_).fit(X[:120], y[:120])
+    learner.partial_fit(X[120:], y[120:], sample_weight=weights[120:])
+    if as_cells:
+        model.partial_fit_cells(model.kernel_.apply(X[120:]), y[120:], sample_weight=weights[120:])
+    else:
+        model.partial_fit(X[120:], y[120:], sample_weight=weights[120:])
+    assert same_model(model.best_estimator_, learner)
+
+
+def test_a_stream_may_bring_new_classes():
+    X, y = make_rows(150, 3)
+    model = make_search().fit(X[y < 2], y[y < 2])
+    assert model.classes_.tolist() == [0, 1]
+    assert model.partial_fit(X, y).classes_.tolist() == [0, 1, 2]
+
+
+CALLS = {
+    "partial_fit": lambda model, X, y: model.partial_fit(X, y),
+    "partial_fit_cells": lambda model, X, y: model.partial_fit_cells(np.zeros((120, 6), dtype=np.uint8), y),
+    "predict": lambda model, X, y: model.predict(X),
+    "predict_proba": lambda model, X, y: model.predict_proba(X),
+    "decision_function_cells": lambda model, X, y: model.decision_function_cells(np.zeros((120, 6), dtype=np.uint8)),
+    "n_support_": lambda model, X, y: model.n_support_,
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_fit_comes_first(call):
+    X, y = make_rows(120)
+    model = make_search()
+    with pytest.raises(NotFittedError, match=r"^IKOGDClassifierCV is not fitted yet: call fit first"):
+        call(model, X, y)
+    assert not model._has_begun
+    assert not hasattr(model, "kernel_")
+
+
+# Estimators
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function", "partial_fit"])
+def test_rows_of_other_columns_are_refused(method):
+    X, y = make_rows(120)
+    model = make_search().fit(X, y)
+    with pytest.raises(ValueError, match=r"^X has 2 features, but IKOGDClassifier is expecting 3 features as input\."):
+        getattr(model, method)(X[:, :2], *[y] * (method == "partial_fit"))
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_a_copy_goes_on_as_the_model_would(duplicate):
+    X, y = make_rows(200)
+    model = make_search().fit(X[:120], y[:120])
+    copied = duplicate(model).partial_fit(X[120:], y[120:])
+    assert copied.best_params_ == model.best_params_
+    assert not same_model(copied.best_estimator_, model.best_estimator_)
+    assert same_model(copied.best_estimator_, model.partial_fit(X[120:], y[120:]).best_estimator_)
+
+
+def test_a_clone_has_learned_nothing_and_learns_the_same():
+    X, y = make_rows(120)
+    model = make_search().fit(X, y)
+    other = clone(model)
+    assert is_unfitted(other)
+    assert same_model(other.fit(X, y).best_estimator_, model.best_estimator_)
+
+
+def test_every_fold_is_logged(caplog):
+    X, y = make_rows(120)
+    with caplog.at_level(logging.INFO, logger="isokern"):
+        make_search().fit(X, y)
+    assert [record.getMessage()[:11] for record in caplog.records] == [f"fold {k} of 3" for k in (1, 2, 3)]
+
+
+# Bad input
+
+
+class Halves:
+    n_cells_ = 2
+
+    def fit(self, X, rng):
+        return self
+
+    def apply(self, X):
+        return (X[:, 0] > 0).astype(int)
+
+
+BAD_PARAMETERS = {
+    "no cells": ({"n_cells": ()}, r"^n_cells must be integers of at least 2; got \(\)\."),
+    "one cell": ({"n_cells": (1, 4)}, r"^n_cells must be integers of at least 2; got \(1, 4\)\."),
+    "half a cell": ({"n_cells": 2.5}, r"^n_cells must be integers of at least 2; got 2\.5\."),
+    "auto": ({"n_cells": "auto"}, r"^n_cells must be integers of at least 2; got 'auto'\."),
+    "a set": ({"n_cells": {4, 8}}, r"^n_cells must be integers of at least 2; got {"),
+    "no rates": ({"learning_rate": []}, r'^learning_rate must be positive numbers or "auto"; got \[\]\.'),
+    "a rate of 0": ({"learning_rate": [1, 0]}, r"^learning_rate must be a positive number; got 0\."),
+    "an unknown rate": ({"learning_rate": "fast"}, r"^learning_rate must be a positive number; got 'fast'\."),
+    "a rate too large": ({"learning_rate": [1, 9], "shrinkage": 0.2}, r"^shrinkage must be at least 0 and below 1 /"),
+    "own partitioning": ({"partitioning": Halves()}, r"^partitioning must be a name, .* GridSearchCV\."),
+    "unknown partitioning": ({"partitioning": "grid"}, r'^partitioning must be "tree" or "voronoi"'),
+    "an unknown loss": ({"loss": "absolute"}, r'^loss must be "hinge", '),
+    "an unknown scorer": ({"scoring": "best"}, r"'best' is not a valid scoring value|'scoring' parameter"),
+    "a scorer of words": ({"scoring": lambda *_: "good"}, r"^scoring must give one finite number .*; got 'good'\."),
+    "a scorer of NaN": ({"scoring": lambda *_: np.nan}, r"^scoring must give one finite number .*; got nan\."),
+    "many scorers": ({"scoring": ["accuracy", "f1"]}, r"^scoring must give one finite number .*; got {'accuracy'"),
+    "no folds": ({"cv": []}, r"^cv must give at least one fold; got \[\]\."),
+    "one fold": ({"cv": 1}, r"got n_splits=1"),
+    "folds in words": ({"cv": "five"}, r"Got five"),
+    "folds of one class": (
+        {"cv": [(np.flatnonzero(make_rows(120)[1] == 1), np.arange(5))]},
+        r"^cv must leave at least 2 classes in every training part; got \[1\] in fold 0\.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("options", "message"), BAD_PARAMETERS.values(), ids=BAD_PARAMETERS)
+def test_a_bad_parameter_is_named_and_leaves_what_was_learned_before(options, message):
+    X, y = make_rows(120)
+    model = make_search(**options)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+    assert is_unfitted(model)
+    fitted = make_search().fit(X, y)
+    before, results = fitted.decision_function(X), fitted.cv_results_
+    with pytest.raises(ValueError, match=message):
+        fitted.set_params(**options).fit(X, y)
+    assert np.array_equal(fitted.decision_function(X), before)
+    assert fitted.cv_results_ is results
+
+
+BAD_ROWS = {
+    "NaN": (
+        lambda X, y: (np.where(np.isclose(X, X[7, 1]), np.nan, X), y),
+        r"^X must be finite; got NaN in column 1, .* row 7\.",
+    ),
+    "one class": (lambda X, y: (X, np.ones(120)), r"^y must have at least 2 classes in fit; got only one class"),
+    "no y": (lambda X, y: (X, None), r"^IKOGDClassifierCV requires y to be passed"),
+    "too few y": (lambda X, y: (X, y[1:]), r"inconsistent numbers of samples"),
+    "numbers": (lambda X, y: (X, X[:, 0]), r"^Unknown label type: continuous"),
+    "negative weights": (lambda X, y: (X, y, np.full(120, -1.0)), r"(?i)weight"),
+    "weights of zero in a fold": (
+        lambda X, y: (X, y, (np.arange(120) < 30) * 1.0),
+        r"(?i)weight.*zero",
+    ),
+}
+
+
+@pytest.mark.parametrize(("spoil", "message"), BAD_ROWS.values(), ids=BAD_ROWS)
+def test_bad_rows_are_an_error_and_leave_what_was_learned_before(spoil, message):
+    X, y = make_rows(120)
+    model = make_search(cv=KFold(3)).fit(X, y)
+    before = model.decision_function(X)
+    with pytest.raises(ValueError, match=message):
+        model.fit(*spoil(X, y))
+    assert np.array_equal(model.decision_function(X), before)
+    with pytest.raises(ValueError, match=message):
+        clone(model).fit(*spoil(X, y))
