@@ -32,9 +32,9 @@ TreeMap::TreeMap(const double *split, const std::int32_t *column, const std::int
             throw std::invalid_argument("a tree must have at least one node.");
         for (std::int64_t k = 0; k < size; ++k) {
             const Node node{split[starts[i] + k], column[starts[i] + k], left[starts[i] + k]};
-            const bool is_sound =
-                node.left < 0 ? ~node.left < n_cells
-                              : node.left > k && node.left + 1 < size && node.column >= 0 && node.column < n_columns;
+            // The column of a leaf is read, too: descending does not stop to ask.
+            const bool is_sound = node.column >= 0 && node.column < n_columns &&
+                                  (node.left < 0 ? ~node.left < n_cells : node.left > k && node.left < size - 1);
             if (!is_sound)
                 throw std::invalid_argument("a tree's node points outside of its tree, columns or cells.");
             nodes_.push_back(node);

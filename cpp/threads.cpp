@@ -1,5 +1,6 @@
 #include "threads.hpp"
 
+#include <algorithm>
 #include <mutex>
 #include <omp.h>
 #include <pthread.h>
@@ -20,7 +21,9 @@ void after_fork_in_child() {
 int usable_threads(int requested) {
     if (forked_since)
         return 1;
-    return requested > 0 ? requested : omp_get_max_threads();
+    // More than this may be more than the system gives, and OpenMP ends the process then.
+    const int most = std::max(omp_get_num_procs(), 256);
+    return requested > 0 ? std::min(requested, most) : omp_get_max_threads();
 }
 
 void note_threads_started() {

@@ -235,6 +235,29 @@ def test_rows_of_another_shape_are_refused(X, learner):
     assert message_of(model, X)
 
 
+def cell_answers(model, cells):
+    return model.predict_cells(cells) if isinstance(model, IKOGDRegressor) else model.decision_function_cells(cells)
+
+
+USES = {
+    "predict": lambda model, X, y, cells: model.predict(X),
+    "predict from cells": lambda model, X, y, cells: cell_answers(model, cells),
+    "learn": lambda model, X, y, cells: model.partial_fit(X, y),
+    "learn from cells": lambda model, X, y, cells: model.partial_fit_cells(cells, y),
+}
+
+
+@every_online_learner
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_a_kernel_that_was_fitted_again_to_other_cells_is_refused(use, learner):
+    X, y = make_rows(200)
+    kernel = IsolationKernel(**SMALL).fit(X)
+    model = learner(kernel=kernel).fit(X, y)
+    kernel.set_params(n_cells=100).fit(X)
+    with pytest.raises(ValueError, match="kernel must stay as it was when learning began"):
+        use(model, X, y, kernel.apply(X))
+
+
 # Copies and files
 
 

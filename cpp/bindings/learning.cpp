@@ -1,6 +1,8 @@
 // The learners' loops as Python functions.
 #include "learning.hpp"
 
+#include <algorithm>
+#include <functional>
 #include <string>
 
 #include <nanobind/stl/string.h>
@@ -15,8 +17,8 @@ namespace {
 using bindings::view; // beside those below
 
 template <class Array> void check_weights(const Array &table, std::int64_t n_rows, std::size_t n_columns) {
-    if (static_cast<std::int64_t>(table.shape(0)) < n_rows || table.shape(1) != n_columns)
-        throw std::invalid_argument("weights must have a row for each cell or support vector.");
+    if (static_cast<std::int64_t>(table.shape(0)) < n_rows || table.shape(1) != n_columns || n_columns == 0)
+        throw std::invalid_argument("weights must have a row for each cell or support vector, and a column.");
 }
 
 Weights view(const Output<double> &values, const OptionalOutput &sums, const OptionalOutput &squares,
@@ -36,8 +38,11 @@ WeightView view(const Table<double> &values, const OptionalTable &sums, std::int
 }
 
 template <class Cell> CellRows<Cell> view(const Table<Cell> &cells, const Vector<std::int64_t> &starts) {
-    if (starts.size() != cells.shape(1) + 1)
+    if (starts.size() < 2 || starts.size() != cells.shape(1) + 1)
         throw std::invalid_argument("cells must have a column for each partitioning.");
+    const auto *first = starts.data(), *end = first + starts.size();
+    if (*first != 0 || std::adjacent_find(first, end, std::greater_equal<>()) != end)
+        throw std::invalid_argument("the starts of the partitionings must ascend from 0.");
     return {cells.data(), static_cast<std::int64_t>(cells.shape(0)), static_cast<std::int64_t>(cells.shape(1)),
             starts.data()};
 }
@@ -90,7 +95,7 @@ std::int64_t learn_dual(const Table<Cell> &cells, const Vector<std::int64_t> &st
                         std::int64_t n_support, const Output<double> &values, const OptionalOutput &sums, Clock &clock,
                         const OptionalOutput &scores) {
     const auto rows = view(cells, starts);
-    if (n_support < 0 || static_cast<std::int64_t>(support.shape(0)) < n_support + rows.n_rows ||
+    if (n_support < 0 || static_cast<std::int64_t>(support.shape(0)) - rows.n_rows < n_support ||
         support.shape(1) != cells.shape(1))
         throw std::invalid_argument("there must be room for all rows among the support vectors.");
     const Weights weights = view(values, sums, std::nullopt, n_support + rows.n_rows);
@@ -129,6 +134,16 @@ bool are_cells(const CellsArgument &cells, const Vector<std::int64_t> &starts) {
         cells);
 }
 
+Clock make_clock(std::int64_t rounds, std::int64_t n_support, double scale, double scale_sum) {
+    const bool is_sound = rounds >= 0 && rounds <= kLargestRound && n_support >= 0 && n_support <= rounds &&
+                          scale > 0.0 && scale <= 1.0 && scale_sum >= 0.0 &&
+                          scale_sum <= static_cast<double>(rounds);
+    if (!is_sound)
+        throw std::invalid_argument("a clock must have 0 <= n_support <= rounds, 0 < scale <= 1 and 0 <= scale_sum <= "
+                                    "rounds.");
+    return {rounds, n_support, scale, scale_sum};
+}
+
 template <class Cell> void register_dual(nb::module_ &m) {
     using namespace nb::literals;
     m.def("learn_dual", &learn_dual<Cell>, "cells"_a.noconvert(), "starts"_a.noconvert(), "targets"_a.noconvert(),
@@ -156,14 +171,14 @@ void register_learning(nb::module_ &m) {
         .def(
             "__init__",
             [](Clock *self, std::int64_t rounds, std::int64_t n_support, double scale, double scale_sum) {
-                new (self) Clock{rounds, n_support, scale, scale_sum};
+                new (self) Clock(make_clock(rounds, n_support, scale, scale_sum));
             },
             "rounds"_a = 0, "n_support"_a = 0, "scale"_a = 1.0, "scale_sum"_a = 0.0)
         .def("__getstate__",
              [](const Clock &c) { return std::make_tuple(c.rounds, c.n_support, c.scale, c.scale_sum); })
         .def("__setstate__",
              [](Clock &self, const std::tuple<std::int64_t, std::int64_t, double, double> &state) {
-                 std::apply([&](auto... parts) { new (&self) Clock{parts...}; }, state);
+                 new (&self) Clock(std::apply(make_clock, state));
              })
         .def_ro("rounds", &Clock::rounds)
         .def_ro("n_support", &Clock::n_support)

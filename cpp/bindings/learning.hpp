@@ -15,6 +15,9 @@ using OptionalVector = std::optional<Vector<double>>;
 using OptionalOutput = std::optional<Output<double>>;
 using OptionalTable = std::optional<Table<double>>;
 
+// Far more rows than any stream has, and so few that counting on does not overflow.
+constexpr std::int64_t kLargestRound = std::int64_t{1} << 61;
+
 // How to learn: a loss and its steps.
 struct Rule {
     AnyLoss loss;

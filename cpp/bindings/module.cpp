@@ -1,6 +1,8 @@
 // The core as a Python module: a table of contents. Nothing is computed here.
 #include "arrays.hpp"
 
+#include <limits>
+
 #include "../match.hpp"
 #include "../sampling.hpp"
 #include "../trees.hpp"
@@ -45,6 +47,8 @@ struct Voronoi {
 auto draw_samples(std::int64_t n_rows, std::int64_t n_partitionings, std::int64_t sample_size, std::uint64_t seed) {
     if (n_partitionings < 1 || sample_size < 1 || sample_size > n_rows)
         throw std::invalid_argument("a sample must have at least one row and no more than there are.");
+    if (n_partitionings > std::numeric_limits<std::int64_t>::max() / sample_size)
+        throw std::invalid_argument("the samples must be fewer than 2^63.");
     std::vector<std::int64_t> samples(static_cast<std::size_t>(n_partitionings * sample_size));
     isokern::draw_samples(n_rows, n_partitionings, sample_size, seed, samples.data());
     return to_array(std::move(samples));

@@ -120,7 +120,9 @@ struct AdaRaker {
     double rate, shrinkage;
     bool restarts_cold;
 
-    AdaRakerState state(const Table<double> &projections) const {
+    AdaRakerState state(const Table<double> &projections, std::int64_t rounds) const {
+        if (rounds < 0 || rounds > kLargestRound)
+            throw std::invalid_argument("rounds must not be negative or more than 2^61.");
         const std::size_t n_columns = theta.shape(0), n_experts = theta.shape(1), n_kernels = bandwidths.size();
         const bool fits = theta.shape(2) == n_kernels && theta.shape(3) == 2 * projections.shape(1) &&
                           weights.shape(0) == n_columns && weights.shape(1) == n_experts &&
@@ -144,7 +146,7 @@ struct AdaRaker {
 
 void score_adaraker(const AdaRaker &model, const Table<double> &projections, std::int64_t rounds,
                     const Output<double> &scores, int threads) {
-    const AdaRakerState state = model.state(projections);
+    const AdaRakerState state = model.state(projections, rounds);
     if (scores.shape(0) != projections.shape(0) || static_cast<std::int64_t>(scores.shape(1)) != state.n_columns)
         throw std::invalid_argument("scores must have a row for each row.");
     const DenseRows<double> rows = view(projections);
@@ -154,7 +156,7 @@ void score_adaraker(const AdaRaker &model, const Table<double> &projections, std
 
 void learn_adaraker(const AdaRaker &model, const Table<double> &projections, const Vector<std::int32_t> &targets,
                     const OptionalVector &row_weights, std::int64_t rounds) {
-    const AdaRakerState state = model.state(projections);
+    const AdaRakerState state = model.state(projections, rounds);
     const DenseRows<double> rows = view(projections);
     const double *factors = view(row_weights, rows.n_rows);
     if (targets.size() != projections.shape(0))

@@ -29,7 +29,26 @@ class CellLearner(MappedEstimator, OnlineLearner):
         self._start(self._fit_kernel(X, rng))
 
     def _mapped(self, table: Any) -> NDArray[Any]:
+        self._check_map()
         return self.kernel_._apply(table)
+
+    def _map(self, X: Any) -> NDArray[Any]:
+        self._check_map()
+        return super()._map(X)
+
+    def _known_cells(self, cells: Any) -> NDArray[Any]:
+        """Return cells that the user has mapped; raise if they cannot come from the kernel."""
+        self._check_map()
+        return self.kernel_._check_cells(cells)
+
+    def _check_map(self) -> None:
+        """Raise if the kernel, which the user may hold, too, has been fitted again to other cells."""
+        starts = self.kernel_._cell_starts
+        if self._model.starts is not starts and not np.array_equal(self._model.starts, starts):
+            raise ValueError(
+                "kernel must stay as it was when learning began; got one that has been fitted again. Fit the learner "
+                "again, too, or give it a kernel of its own."
+            )
 
     def _start(self, kernel: IsolationKernel) -> None:
         """Begin with weights of 0 for the cells of a kernel."""
@@ -72,7 +91,7 @@ class CellLearner(MappedEstimator, OnlineLearner):
                     f"{type(self).__name__} must know the map that made the cells: call fit or partial_fit first, or "
                     "give a fitted kernel."
                 )
-            cells = kernel._check_cells(cells)
+            cells = kernel._check_cells(cells) if is_first else self._known_cells(cells)
             if not len(cells):
                 raise ValueError("cells must have at least 1 row; got 0.")
             targets, weights = self._check_targets(cells, y), check_weights(cells, sample_weight)

@@ -159,7 +159,7 @@ class IKOGDClassifier(OnlineClassifier, CellLearner):
         scores : ndarray of shape (n,) for two classes, else (n, n_classes)
         """
         check_is_fitted(self, "kernel_")
-        return self._score(self.kernel_._check_cells(cells))
+        return self._score(self._known_cells(cells))
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of each class.

@@ -162,7 +162,7 @@ class IKOGDRegressor(RegressorMixin, CellLearner):
         predictions : ndarray of shape (n,)
         """
         check_is_fitted(self, "kernel_")
-        return self._score(self.kernel_._check_cells(cells))
+        return self._score(self._known_cells(cells))
 
     @property
     def mean_(self) -> float:

@@ -1,0 +1,177 @@
+"""The core refuses arrays that do not fit each other, whoever made them, before it reads or writes beyond them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from isokern import _core
+
+T, PSI = 3, 4
+
+
+def make_trees(**changes):
+    """Return one tree: a split of column 1 and two leaves."""
+    arrays = {
+        "split": np.array([0.5, 0.0, 0.0]),
+        "column": np.array([1, 0, 0], dtype=np.int32),
+        "left": np.array([1, -1, -2], dtype=np.int32),
+        "starts": np.array([0, 3]),
+        "n_columns": 2,
+        "n_cells": 2,
+    }
+    return _core.TreeMap(**arrays | changes)
+
+
+def test_a_sound_tree_is_taken():
+    cells = np.empty((2, 1), dtype=np.uint8)
+    make_trees().apply(np.array([[0.0, 0.4], [0.0, 0.6]]), cells, 1)
+    assert cells.tolist() == [[0], [1]]
+
+
+BAD_TREES = {
+    "a leaf's column outside": {"column": np.array([1, 2**31 - 1, 0], dtype=np.int32)},
+    "a leaf's column below 0": {"column": np.array([1, -5, 0], dtype=np.int32)},
+    "a split's column outside": {"column": np.array([2, 0, 0], dtype=np.int32)},
+    "a child beyond all numbers": {"left": np.array([2**31 - 1, -1, -2], dtype=np.int32)},
+    "a child beyond the tree": {"left": np.array([2, -1, -2], dtype=np.int32)},
+    "a child that is its parent": {"left": np.array([0, -1, -2], dtype=np.int32)},
+    "a cell beyond the cells": {"left": np.array([1, -1, -3], dtype=np.int32)},
+    "no cells": {"n_cells": 0},
+    "no columns": {"n_columns": 0},
+    "starts that descend": {"starts": np.array([0, 4, 3])},
+    "starts beyond the nodes": {"starts": np.array([0, 4])},
+    "a tree without nodes": {"starts": np.array([0, 0, 3])},
+}
+
+
+@pytest.mark.parametrize("changes", BAD_TREES.values(), ids=BAD_TREES)
+def test_trees_that_point_outside_are_refused(changes):
+    with pytest.raises(ValueError, match=r"tree|forest"):
+        make_trees(**changes)
+
+
+BAD_SAMPLES = {
+    "a point beyond": [[0, 2]],
+    "a point below 0": [[0, -1]],
+    "no cells": [[]],
+}
+
+
+@pytest.mark.parametrize("samples", BAD_SAMPLES.values(), ids=BAD_SAMPLES)
+def test_samples_of_points_that_are_not_there_are_refused(samples):
+    with pytest.raises(ValueError, match="samples must be numbers of points"):
+        _core.VoronoiMap(np.zeros((2, 3)), np.array(samples, dtype=np.int32).reshape(1, -1))
+
+
+BAD_CSR = {
+    "a column outside": ([0, 5], [0, 1, 2]),
+    "columns that descend": ([1, 0], [0, 2, 2]),
+    "starts that descend": ([0, 1], [0, 2, 1]),
+    "starts beyond the values": ([0, 1], [0, 1, 9]),
+    "a start below 0": ([0, 1], [-3, 1, 2]),
+    "no starts": ([0, 1], []),
+}
+
+
+@pytest.mark.parametrize(("columns", "starts"), BAD_CSR.values(), ids=BAD_CSR)
+def test_sparse_points_that_point_outside_are_refused(columns, starts):
+    points = (np.ones(2), np.array(columns, dtype=np.int32), np.array(starts, dtype=np.int64), 5)
+    with pytest.raises(ValueError, match="the columns of a CSR row must ascend and lie within the table"):
+        _core.VoronoiMap(points, np.zeros((1, 1), dtype=np.int32))
+
+
+BAD_STARTS = {
+    "none": [],
+    "one": [0],
+    "too few": [0, 4, 8],
+    "that descend": [0, 8, 4, 12],
+    "that stay": [0, 4, 4, 12],
+    "below 0": [-4, 0, 4, 8],
+    "that do not begin with 0": [4, 8, 12, 16],
+}
+
+
+@pytest.mark.parametrize("starts", BAD_STARTS.values(), ids=BAD_STARTS)
+@pytest.mark.parametrize("function", ["score_primal", "score_dual", "learn_primal", "learn_dual", "are_cells"])
+def test_starts_that_do_not_ascend_from_0_are_refused(function, starts):
+    cells, starts = np.zeros((2, T), dtype=np.uint8), np.array(starts, dtype=np.int64)
+    weights, scores, clock = np.zeros((T * PSI, 1)), np.empty((2, 1)), _core.Clock()
+    targets, rule = np.zeros(2, dtype=np.int32), _core.Rule("hinge", 0.0, "constant", 1.0, 0.0, [0])
+    arguments = {
+        "score_primal": (weights, None, clock, False, scores, 1),
+        "score_dual": (cells, 2, weights, None, clock, scores, 1),
+        "learn_primal": (targets, None, rule, False, weights, None, None, clock, scores),
+        "learn_dual": (targets, None, rule, np.zeros_like(cells), 0, weights, None, clock, scores),
+        "are_cells": (),
+    }
+    with pytest.raises(ValueError, match="partitioning"):
+        getattr(_core, function)(cells, starts, *arguments[function])
+
+
+BAD_WEIGHTS = {"too few rows": (T * PSI - 1, 1), "no columns": (T * PSI, 0)}
+
+
+@pytest.mark.parametrize("shape", BAD_WEIGHTS.values(), ids=BAD_WEIGHTS)
+def test_weights_that_do_not_fit_the_cells_are_refused(shape):
+    cells, starts = np.zeros((2, T), dtype=np.uint8), np.arange(T + 1) * PSI
+    with pytest.raises(ValueError, match="weights must have a row for each cell or support vector"):
+        _core.score_primal(cells, starts, np.zeros(shape), None, _core.Clock(), False, np.empty((2, shape[1])), 1)
+
+
+@pytest.mark.parametrize("n", [-1, 3, 2**63 - 1])
+def test_more_support_vectors_than_there_is_room_for_are_refused(n):
+    cells, starts = np.zeros((2, T), dtype=np.uint8), np.arange(T + 1) * PSI
+    targets, rule = np.zeros(2, dtype=np.int32), _core.Rule("hinge", 0.0, "constant", 1.0, 0.0, [0])
+    room, clock = np.zeros((4, T), dtype=np.uint8), _core.Clock()
+    with pytest.raises(ValueError, match="there must be room for all rows"):
+        _core.learn_dual(cells, starts, targets, None, rule, room, n, np.zeros((4, 1)), None, clock, None)
+
+
+BAD_CLOCKS = {
+    "rounds below 0": (-1, 0, 1.0, 0.0),
+    "rounds beyond all streams": (2**62, 0, 1.0, 0.0),
+    "support vectors below 0": (5, -1, 1.0, 0.0),
+    "more support vectors than rounds": (5, 6, 1.0, 0.0),
+    "a scale of 0": (5, 0, 0.0, 0.0),
+    "a scale above 1": (5, 0, 1.5, 0.0),
+    "a scale of NaN": (5, 0, float("nan"), 0.0),
+    "a sum below 0": (5, 0, 1.0, -1.0),
+    "a sum above the rounds": (5, 0, 1.0, 5.5),
+}
+
+
+@pytest.mark.parametrize("numbers", BAD_CLOCKS.values(), ids=BAD_CLOCKS)
+def test_a_clock_that_cannot_be_is_refused(numbers):
+    with pytest.raises(ValueError, match="a clock must have"):
+        _core.Clock(*numbers)
+    with pytest.raises(ValueError, match="a clock must have"):
+        _core.Clock.__new__(_core.Clock).__setstate__(numbers)
+
+
+@pytest.mark.parametrize("rounds", [-1, 2**63 - 1])
+def test_rounds_that_cannot_be_are_refused_by_adaraker(rounds):
+    model = _core.AdaRaker(
+        np.ones(1), np.zeros((1, 2, 1, 4), np.float32), np.zeros((1, 2, 1)), np.zeros((1, 2)), 0.5, 0.0, False
+    )
+    with pytest.raises(ValueError, match="rounds must not be negative"):
+        model.score(np.zeros((3, 2)), rounds, np.empty((3, 1)), 1)
+    with pytest.raises(ValueError, match="rounds must not be negative"):
+        model.learn(np.zeros((3, 2)), np.zeros(3, dtype=np.int32), None, rounds)
+
+
+def test_samples_beyond_all_memory_are_refused():
+    with pytest.raises(ValueError, match="must be fewer than"):
+        _core.draw_samples(100, 2**61, 8, 0)
+    with pytest.raises((ValueError, MemoryError)):
+        _core.draw_samples(100, 2**58, 8, 0)
+
+
+def test_more_threads_than_a_system_gives_do_no_harm(run_script):
+    found = run_script("""
+X = np.random.default_rng(0).normal(size=(200_000, 2))
+one = IsolationKernel(n_partitionings=1, n_cells=4, random_state=0, n_jobs=1).fit(X)
+many = IsolationKernel(n_partitionings=1, n_cells=4, random_state=0, n_jobs=10**6).fit(X)
+print((one.apply(X) == many.apply(X)).all())
+""")
+    assert found == "True"
