@@ -4,7 +4,6 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
-#include <cstdlib>
 #include <limits>
 #include <system_error>
 
@@ -24,12 +23,12 @@ inline std::int64_t decimal_magnitude(const char *at, const char *end) {
         is_significant = is_significant || *at != '0';
         magnitude += after_point ? -!is_significant : is_significant;
     }
-    std::int64_t exponent = 0;
-    if (at < end) {
-        at += at + 1 < end && at[1] == '+' ? 2 : 1;
-        if (std::from_chars(at, end, exponent).ec != std::errc())
-            exponent = *at == '-' ? std::numeric_limits<std::int32_t>::min() : std::numeric_limits<std::int32_t>::max();
-    }
+    if (at == end)
+        return magnitude;
+    at += at + 1 < end && at[1] == '+' ? 2 : 1;
+    std::int32_t exponent = 0;
+    if (std::from_chars(at, end, exponent).ec != std::errc())
+        exponent = *at == '-' ? std::numeric_limits<std::int32_t>::min() : std::numeric_limits<std::int32_t>::max();
     return magnitude + exponent;
 }
 

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <iterator>
-#include <optional>
 
 #include "decimal.hpp"
 #include "threads.hpp"
@@ -39,7 +38,7 @@ struct Mistake {
 // Reads one line after the other and adds them to rows.
 class LineReader {
   public:
-    LineReader(IndexRange range, LibsvmRows &rows) : range_(range), rows_(rows) {}
+    LineReader(LibsvmLimits limits, LibsvmRows &rows) : limits_(limits), rows_(rows) {}
 
     void read(const char *begin, const char *end) {
         at_ = begin;
@@ -47,7 +46,7 @@ class LineReader {
         if (!find_token())
             return;
         const double label = read_label();
-        std::int64_t before = range_.first - 1;
+        std::int64_t before = limits_.first - 1;
         while (find_token())
             before = read_feature(before);
         rows_.labels.push_back(label);
@@ -93,13 +92,15 @@ class LineReader {
             index = std::min<std::int64_t>(10 * index + (*p - '0'), std::int64_t{1} << 40);
         if (p == at_ || p == end_ || *p != ':')
             return pass_query_or_fail(before);
-        if (index <= before || index > range_.last)
+        if (index <= before || index > limits_.last)
             throw Mistake{wrong_index(index, before)};
         double value = 0;
         const char *stop = read_decimal(p + 1, end_, value);
         if (!stop || !is_token_end(stop))
             throw Mistake{"value must be a finite number; got " + quoted(token()) + "."};
-        rows_.columns.push_back(static_cast<std::int32_t>(index - range_.first));
+        if (std::abs(value) > limits_.largest)
+            throw Mistake{"value must fit the dtype; got " + quoted(token()) + "."};
+        rows_.columns.push_back(static_cast<std::int32_t>(index - limits_.first));
         rows_.values.push_back(value);
         at_ = stop;
         return index;
@@ -116,22 +117,22 @@ class LineReader {
     std::string wrong_index(std::int64_t index, std::int64_t before) const {
         const std::string text(token().substr(0, token().find(':')));
         const std::string start = "feature index " + (text.size() > kLongestQuote ? quoted(text) : text) + " must be ";
-        if (index < range_.first)
-            return start + "at least " + std::to_string(range_.first) + ".";
-        if (index > range_.last)
-            return start + "at most " + std::to_string(range_.last) + ".";
+        if (index < limits_.first)
+            return start + "at least " + std::to_string(limits_.first) + ".";
+        if (index > limits_.last)
+            return start + "at most " + std::to_string(limits_.last) + ".";
         return start + "larger than the one before it, " + std::to_string(before) + ".";
     }
 
-    IndexRange range_;
+    LibsvmLimits limits_;
     LibsvmRows &rows_;
     const char *at_ = nullptr;
     const char *end_ = nullptr;
 };
 
-LibsvmRows read_part(std::string_view text, IndexRange range) {
+LibsvmRows read_part(std::string_view text, LibsvmLimits limits) {
     LibsvmRows rows;
-    LineReader reader(range, rows);
+    LineReader reader(limits, rows);
     const char *at = text.data(), *const end = at + text.size();
     try {
         while (at < end) {
@@ -187,17 +188,17 @@ void append_number(std::string &text, double value) {
 
 } // namespace
 
-LibsvmRows read_libsvm(std::string_view text, IndexRange range, int threads) {
+LibsvmRows read_libsvm(std::string_view text, LibsvmLimits limits, int threads) {
     const auto size = static_cast<std::int64_t>(text.size());
     const auto n_parts = std::min<std::int64_t>(usable_threads(threads), size / kPartSize + 1);
     if (n_parts == 1)
-        return read_part(text, range);
+        return read_part(text, limits);
     const std::vector<std::string_view> parts = cut(text, static_cast<std::size_t>(n_parts));
     std::vector<LibsvmRows> rows(parts.size());
     parallel_tiles(static_cast<std::int64_t>(parts.size()), 1, threads, [&] {
         return [&](std::int64_t begin, std::int64_t) {
             const auto k = static_cast<std::size_t>(begin);
-            rows[k] = read_part(parts[k], range);
+            rows[k] = read_part(parts[k], limits);
         };
     });
     return joined(std::move(rows));

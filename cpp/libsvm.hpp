@@ -9,10 +9,12 @@
 
 namespace isokern {
 
-// Which feature indices may occur; a column is an index less the first.
-struct IndexRange {
+// Which feature indices may occur, and how large values may be; a column is an index less the first. Columns must fit
+// 32 bits.
+struct LibsvmLimits {
     std::int64_t first = 0;
     std::int64_t last = std::numeric_limits<std::int32_t>::max();
+    double largest = std::numeric_limits<double>::max();
 };
 
 struct LibsvmRows {
@@ -25,7 +27,7 @@ struct LibsvmRows {
 };
 
 // Reads whole lines. Blank lines and comments are no rows; "qid:" entries are passed over.
-LibsvmRows read_libsvm(std::string_view text, IndexRange range, int threads);
+LibsvmRows read_libsvm(std::string_view text, LibsvmLimits limits, int threads);
 
 // Writes rows, of which the columns ascend, as text; `first` is the index of the first column.
 std::string write_libsvm(const double *labels, const double *values, const std::int32_t *columns,

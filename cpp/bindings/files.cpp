@@ -1,7 +1,4 @@
 // Text files as the core reads and writes them.
-#include <optional>
-
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include "../libsvm.hpp"
@@ -10,12 +7,12 @@
 namespace isokern::bindings {
 namespace {
 
-nb::tuple read_libsvm(const nb::bytes &text, std::int64_t first, std::int64_t last, int threads) {
+nb::tuple read_libsvm(const nb::bytes &text, std::int64_t first, std::int64_t last, double largest, int threads) {
     LibsvmRows rows;
     {
         const std::string_view view(static_cast<const char *>(text.data()), text.size());
         const nb::gil_scoped_release release;
-        rows = isokern::read_libsvm(view, {first, last}, threads);
+        rows = isokern::read_libsvm(view, {first, last, largest}, threads);
     }
     return nb::make_tuple(to_array(std::move(rows.labels)), to_array(std::move(rows.values)),
                           to_array(std::move(rows.columns)), to_array(std::move(rows.starts)), rows.n_lines,
@@ -38,7 +35,7 @@ nb::bytes write_libsvm(const Vector<double> &labels, const Csr<double> &csr, std
 
 void register_files(nb::module_ &m) {
     using namespace nb::literals;
-    m.def("read_libsvm", &read_libsvm, "text"_a, "first"_a, "last"_a, "threads"_a);
+    m.def("read_libsvm", &read_libsvm, "text"_a, "first"_a, "last"_a, "largest"_a, "threads"_a);
     m.def("write_libsvm", &write_libsvm, "labels"_a.noconvert(), "rows"_a.noconvert(), "first"_a);
 }
 

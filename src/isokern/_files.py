@@ -12,8 +12,15 @@ from typing import BinaryIO
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file to write; it takes the place of ``path`` at the end of the block, unless the block raises."""
+    """Open a file to write; it takes the place of ``path`` at the end of the block, unless the block raises.
+
+    A device or a pipe cannot be replaced, and is written as it stands.
+    """
     path = Path(path)
+    if path.exists() and not path.is_file():
+        with open(path, "wb") as file:
+            yield file
+        return
     path = path.resolve() if path.is_symlink() else path
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     try:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import itertools
-import lzma
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -19,8 +15,9 @@ from isokern import _core
 from isokern._checks import is_integer, n_threads
 from isokern._files import replacing
 from isokern._rows import CsrRows, check_finite, csr_class, row_blocks
+from isokern.data._archives import compressing
 from isokern.data._blocks import check_sizes, rebatched
-from isokern.data._lines import STDIN, PathLike, line_chunks, name_of
+from isokern.data._lines import PathLike, is_stream, line_chunks, name_of
 
 _LARGEST_INDEX = np.iinfo(np.int32).max
 
@@ -44,7 +41,7 @@ def read_libsvm(
         as a test file, or a row with an index beyond it is to be an error.
     zero_based : bool or "auto", default="auto"
         Whether indices count from 0. "auto" means they do if there is an index 0, else they count from 1.
-    dtype : dtype, default=numpy.float64
+    dtype : {numpy.float64, numpy.float32}, default=numpy.float64
         Of the values.
     n_jobs : int, default=None
         Threads; None means as many as OpenMP allows.
@@ -65,11 +62,11 @@ def read_libsvm(
     >>> X.toarray(), y
     (array([[0.5, 0. , 2. ], [0. , 1. , 0. ]]), array([ 1., -1.]))
     """
-    source = _checked(path, n_features, zero_based, n_jobs)
+    source = _checked(path, n_features, zero_based, dtype, n_jobs)
     parts = list(source.parts(line_chunks(path)))
     labels = _joined((part.labels for part in parts), np.float64)
     sizes = _joined((np.diff(part.starts) for part in parts), np.int64)
-    values = _joined((part.values for part in parts), dtype)
+    values = _joined((part.values for part in parts), source.dtype)
     columns = _joined((part.columns for part in parts), np.int32)
     return source.known(parts).csr(values, columns, np.concatenate([[0], np.cumsum(sizes)])), labels
 
@@ -84,10 +81,10 @@ def iter_libsvm(
     dtype: DTypeLike = np.float64,
     n_jobs: int | None = None,
 ) -> Iterator[tuple[Any, NDArray[np.float64]]]:
-    """Yield a LIBSVM file in blocks of rows, in constant memory.
+    r"""Yield a LIBSVM file in blocks of rows, in constant memory.
 
     What is not said of its layout is found by reading the file once beforehand, so that all blocks are alike; that of
-    standard input is taken from its first lines, and a later row that does not agree is an error.
+    standard input or a pipe is taken from its first lines, and a later row that does not agree is an error.
 
     Parameters
     ----------
@@ -104,10 +101,19 @@ def iter_libsvm(
     ------
     X : CSR matrix of shape (size, n_features)
     y : ndarray of shape (size,)
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from isokern.data import iter_libsvm
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "rows.txt"
+    >>> _ = path.write_text("+1 1:0.5\n-1 2:1\n+1 3:2\n")
+    >>> [(X.shape, y.tolist()) for X, y in iter_libsvm(path, size=2)]
+    [((2, 3), [1.0, -1.0]), ((1, 3), [1.0])]
     """
     check_sizes(size, initial)
-    source = _checked(path, n_features, zero_based, n_jobs)
-    return rebatched(_tables(source, initial or size, dtype), size, initial)
+    source = _checked(path, n_features, zero_based, dtype, n_jobs)
+    return rebatched(_tables(source, initial or size), size, initial)
 
 
 def write_libsvm(path: PathLike, X: Any, y: ArrayLike, *, zero_based: bool = False) -> None:
@@ -116,22 +122,34 @@ def write_libsvm(path: PathLike, X: Any, y: ArrayLike, *, zero_based: bool = Fal
     Parameters
     ----------
     path : str or path
-        The file, which is replaced as a whole; .gz, .bz2 and .xz at its end compress it.
+        The file, which is replaced as a whole; .gz, .bz2, .xz and .zst at its end compress it.
     X : {array-like, sparse matrix} of shape (n, d)
         Zeros of a dense X are left out.
     y : array-like of shape (n,)
         Labels, numbers; NaN is written ``?``.
     zero_based : bool, default=False
         Whether indices count from 0.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from isokern.data import write_libsvm
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "rows.txt"
+    >>> write_libsvm(path, [[0.5, 0, 2], [0, 0.1, 0]], [1, -1])
+    >>> print(path.read_text(), end="")
+    1 1:0.5 3:2
+    -1 2:0.1
     """
     table = sparse.csr_array(X) if sparse.issparse(X) else sparse.csr_array(np.atleast_2d(np.asarray(X)))
-    labels = np.ascontiguousarray(y, dtype=np.float64)
+    labels = _numbers(y)
+    if table.shape[1] > _LARGEST_INDEX:
+        raise ValueError(f"X must have at most {_LARGEST_INDEX} columns; got {table.shape[1]}.")
     if labels.shape != (table.shape[0],):
         raise ValueError(f"y must have one label for each of the {table.shape[0]} rows; got shape {labels.shape}.")
     if np.isinf(labels).any():
         raise ValueError("y must not be infinite.")
     check_finite(table)
-    with replacing(path) as file, _compressing(file, Path(path).suffix) as out:
+    with replacing(path) as file, compressing(file, Path(path).suffix) as out:
         for begin, rows in row_blocks(table):
             assert isinstance(rows, CsrRows)
             doubles = rows._replace(values=rows.values.astype(np.float64, copy=False))
@@ -143,17 +161,18 @@ class Part(NamedTuple):
     """Rows of one piece of text, their columns numbered as the indices in it."""
 
     labels: NDArray[np.float64]
-    values: NDArray[np.float64]
+    values: NDArray[Any]
     columns: NDArray[np.int32]
     starts: NDArray[np.int64]
 
 
 class Source(NamedTuple):
-    """A file, what was said of its indices, and how many threads may read it."""
+    """A file, what was said of its indices, what its values become, and how many threads may read it."""
 
     path: PathLike
     n_features: int | None
     zero_based: bool | str
+    dtype: np.dtype[Any]
     n_jobs: int | None
 
     @property
@@ -164,16 +183,18 @@ class Source(NamedTuple):
     def parts(self, texts: Iterable[bytes], cure: str = "") -> Iterator[Part]:
         """Yield the rows of pieces of text; raise at the first line that is wrong."""
         first = 1 if self.zero_based is False else 0
-        last = _LARGEST_INDEX if self.n_features is None else self.n_features - (self.zero_based is True)
+        last = (self.n_features or _LARGEST_INDEX) - (self.zero_based is True)
+        largest = float(np.finfo(self.dtype).max)
         n_lines = 0
         for text in texts:
-            labels, values, columns, starts, n, mistake = _core.read_libsvm(text, first, last, n_threads(self.n_jobs))
+            rows = _core.read_libsvm(text, first, last, largest, n_threads(self.n_jobs))
+            labels, values, columns, starts, n, mistake = rows
             n_lines += n
             if mistake:
-                cure = cure if "index" in mistake else ""
+                cure = cure if " must be at " in mistake else ""
                 raise ValueError(f"{name_of(self.path)}, line {n_lines}: {mistake}{cure}")
             columns += np.int32(first)
-            yield Part(labels, values, columns, starts)
+            yield Part(labels, values.astype(self.dtype, copy=False), columns, starts)
 
     def known(self, parts: Iterable[Part]) -> Source:
         """Return the source with what was not said of it found in its rows."""
@@ -183,12 +204,18 @@ class Source(NamedTuple):
                 smallest, largest = min(smallest, int(part.columns.min())), max(largest, int(part.columns.max()))
         zero_based = smallest == 0 if self.zero_based == "auto" else bool(self.zero_based)
         found = largest + zero_based
-        if self.n_features is not None and found > self.n_features:
-            raise ValueError(
-                f"{name_of(self.path)}: feature index {largest} must be at most {self.n_features - 1}, since there is "
-                "an index 0."
-            )
+        if found > (self.n_features or _LARGEST_INDEX):
+            self._raise_on_too_many()
         return self._replace(n_features=self.n_features or max(1, found), zero_based=zero_based)
+
+    def _raise_on_too_many(self) -> NoReturn:
+        """Raise for a source that has an index 0 and also one that is as large as the number of columns."""
+        why = " There is an index 0, so they count from 0."
+        if not is_stream(self.path):
+            for _ in self._replace(zero_based=True).parts(line_chunks(self.path), why):
+                pass
+        last = (self.n_features or _LARGEST_INDEX) - 1
+        raise ValueError(f"{name_of(self.path)}: feature indices must be at most {last}.{why}")
 
     def csr(self, values: NDArray[Any], columns: NDArray[np.int32], starts: NDArray[np.int64]) -> Any:
         """Return rows as CSR, their columns numbered as the indices were, which are changed in place."""
@@ -197,10 +224,10 @@ class Source(NamedTuple):
         return csr_class()((values, columns, starts), shape=(len(starts) - 1, self.n_features))
 
 
-def _tables(source: Source, n_probed: int, dtype: DTypeLike) -> Iterator[tuple[Any, NDArray[np.float64]]]:
+def _tables(source: Source, n_probed: int) -> Iterator[tuple[Any, NDArray[np.float64]]]:
     """Yield a file's rows in pieces of any length, all of one layout."""
     texts, cure = line_chunks(source.path), ""
-    if not source.is_known and source.path == STDIN:
+    if not source.is_known and is_stream(source.path):
         probe = _first_lines(texts, n_probed)
         texts = itertools.chain(probe, texts)
         source = source.known(source.parts(probe))
@@ -208,7 +235,7 @@ def _tables(source: Source, n_probed: int, dtype: DTypeLike) -> Iterator[tuple[A
     elif not source.is_known:
         source = source.known(source.parts(line_chunks(source.path)))
     for part in source.parts(texts, cure):
-        yield source.csr(part.values.astype(dtype, copy=False), part.columns, part.starts), part.labels
+        yield source.csr(part.values, part.columns, part.starts), part.labels
 
 
 def _first_lines(texts: Iterator[bytes], n: int) -> list[bytes]:
@@ -226,21 +253,20 @@ def _joined(arrays: Iterable[NDArray[Any]], dtype: DTypeLike) -> NDArray[Any]:
     return np.concatenate([np.empty(0, dtype), *arrays], dtype=dtype, casting="same_kind")
 
 
-def _checked(path: PathLike, n_features: int | None, zero_based: bool | str, n_jobs: int | None) -> Source:
-    if n_features is not None and not is_integer(n_features, at_least=1):
-        raise ValueError(f"n_features must be None or an integer of at least 1; got {n_features!r}.")
+def _numbers(y: ArrayLike) -> NDArray[np.float64]:
+    try:
+        return np.ascontiguousarray(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y must be numbers: {error}. Number the classes first.") from error
+
+
+def _checked(
+    path: PathLike, n_features: int | None, zero_based: bool | str, dtype: DTypeLike, n_jobs: int | None
+) -> Source:
+    if n_features is not None and not (is_integer(n_features, at_least=1) and n_features <= _LARGEST_INDEX):
+        raise ValueError(f"n_features must be None or an integer from 1 to {_LARGEST_INDEX}; got {n_features!r}.")
     if not isinstance(zero_based, bool) and zero_based != "auto":
         raise ValueError(f'zero_based must be True, False or "auto"; got {zero_based!r}.')
-    return Source(path, n_features, zero_based, n_jobs)
-
-
-_COMPRESSORS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-
-
-@contextmanager
-def _compressing(file: Any, suffix: str) -> Iterator[Any]:
-    if suffix not in _COMPRESSORS:
-        yield file
-        return
-    with _COMPRESSORS[suffix](file, "wb") as out:
-        yield out
+    if np.dtype(dtype) not in (np.float64, np.float32):
+        raise ValueError(f"dtype must be numpy.float64 or numpy.float32; got {dtype!r}.")
+    return Source(path, n_features, zero_based, np.dtype(dtype), n_jobs)

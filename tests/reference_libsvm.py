@@ -1,0 +1,66 @@
+"""A slow twin of the reader of LIBSVM text, written from the format's definition."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+
+NUMBER = rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+LARGEST_INDEX = 2**31 - 1
+
+
+class WrongLineError(Exception):
+    """The number of the first line that is no row, comment or blank."""
+
+
+def read(text, *, n_features=None, zero_based="auto"):
+    """Return (width, labels, [[(column, value), ...], ...]) of a text; raise WrongLineError if there is one."""
+    first = 1 if zero_based is False else 0
+    last = (n_features or LARGEST_INDEX) - (zero_based is True)
+    labels, rows = [], []
+    for i, line in enumerate(text.split(b"\n")):
+        tokens = line.partition(b"#")[0].split()
+        try:
+            if tokens:
+                rows.append(list(features(tokens[1:], first, last)))
+                labels.append(label(tokens[0]))
+        except ValueError as error:
+            raise WrongLineError(i + 1) from error
+    indices = [index for row in rows for index, _ in row]
+    if zero_based == "auto":
+        zero_based = 0 in indices
+        if zero_based and max(indices) >= (n_features or LARGEST_INDEX):
+            return read(text, n_features=n_features, zero_based=True)
+    width = n_features or max([1, *(index + zero_based for index in indices)])
+    return width, labels, [[(index - (not zero_based), value) for index, value in row] for row in rows]
+
+
+def features(tokens, first, last):
+    before = first - 1
+    for token in tokens:
+        if token.startswith(b"qid:"):
+            continue
+        match = re.fullmatch(rb"([0-9]+):(.*)", token, re.DOTALL)
+        if not match or not before < int(match[1]) <= last:
+            raise ValueError
+        before = int(match[1])
+        yield before, number(match[2])
+
+
+def label(token):
+    return math.nan if token in {b"?", b"nan", b"NaN"} else number(token)
+
+
+def number(token):
+    if not re.fullmatch(NUMBER, token) or math.isinf(float(token)):
+        raise ValueError
+    return float(token)
+
+
+def as_csr(width, labels, rows):
+    """Return what a table of these rows is made of."""
+    entries = [entry for row in rows for entry in row]
+    columns, values = np.array([c for c, _ in entries], np.int64), np.array([v for _, v in entries], np.float64)
+    return (len(rows), width), columns, values, np.cumsum([0, *map(len, rows)]), np.array(labels, np.float64)

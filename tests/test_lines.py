@@ -1,0 +1,310 @@
+"""How text gets in: in pieces cut anywhere, from archives whole or damaged, from pipes, and never too long a line."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import re
+import select
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from isokern.data import iter_libsvm, read_libsvm, write_libsvm
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    zstd = pytest.importorskip("backports.zstd")
+
+CHECKED = {zstd.CompressionParameter.checksum_flag: 1}
+COMPRESS = {
+    "plain": bytes,
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zst": lambda text: zstd.compress(text, options=CHECKED),
+}
+ARCHIVES = {name: compress for name, compress in COMPRESS.items() if name != "plain"}
+TEXT = b"# a comment\r\n" + b"".join(b"%d %d:%d.5 9:1\n" % (i % 3, i % 7 + 1, i) for i in range(40)) + b"\n2 3:1"
+
+every_kind = pytest.mark.parametrize("compress", COMPRESS.values(), ids=COMPRESS)
+every_archive = pytest.mark.parametrize("compress", ARCHIVES.values(), ids=ARCHIVES)
+
+
+def rows(X, y):
+    return X.toarray().tolist(), y.tolist()
+
+
+@pytest.fixture
+def expected(tmp_path):
+    """Return the rows of TEXT, read at one go."""
+    (tmp_path / "plain.txt").write_bytes(TEXT)
+    return rows(*read_libsvm(tmp_path / "plain.txt"))
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "rows"
+
+
+@pytest.fixture
+def piece(monkeypatch):
+    """Return a function that sets how many bytes are read at a time."""
+    return lambda size: monkeypatch.setattr("isokern.data._lines._PIECE", size)
+
+
+# ------------------------------------------------------------------------------------------------ pieces, archives
+
+
+@every_kind
+@pytest.mark.parametrize("size", [1, 2, 7, 64, 1000])
+def test_text_cut_anywhere_gives_the_same_rows(path, piece, expected, compress, size):
+    path.write_bytes(compress(TEXT))
+    piece(size)
+    assert rows(*read_libsvm(path)) == expected
+
+
+@every_kind
+@pytest.mark.parametrize("size", [1, 7, 64])
+def test_text_cut_anywhere_gives_the_same_errors(path, piece, compress, size):
+    path.write_bytes(compress(TEXT + b"\n1 2:x\n"))
+    piece(size)
+    with pytest.raises(ValueError, match=re.escape('rows, line 44: value must be a finite number; got "2:x".')):
+        read_libsvm(path)
+
+
+@every_archive
+@pytest.mark.parametrize("between", [b"", b"\0" * 8])
+@pytest.mark.parametrize("size", [1, 10, 2**20])
+def test_archives_one_after_another_are_one_text(path, piece, expected, compress, between, size):
+    path.write_bytes(compress(TEXT[:100]) + between + compress(b"") + compress(TEXT[100:]) + between)
+    piece(size)
+    assert rows(*read_libsvm(path)) == expected
+
+
+@every_archive
+def test_an_archive_is_known_by_its_content_not_by_its_name(tmp_path, expected, compress):
+    path = tmp_path / "rows.txt"
+    path.write_bytes(compress(TEXT))
+    assert rows(*read_libsvm(path)) == expected
+
+
+@every_archive
+def test_an_empty_archive_has_no_rows(path, compress):
+    path.write_bytes(compress(b""))
+    assert read_libsvm(path)[0].shape == (0, 1)
+
+
+def refusal(path):
+    """Return what is said of a file that cannot be read, or None if it can."""
+    try:
+        return read_libsvm(path) and None
+    except ValueError as error:
+        return str(error)
+
+
+@every_archive
+def test_an_archive_cut_short_anywhere_is_refused(path, compress):
+    archive = compress(TEXT)
+    for n in range(1, len(archive)):
+        path.write_bytes(archive[:n])
+        assert re.match(r"rows, line \d+: ", refusal(path)), n
+
+
+@every_archive
+def test_an_archive_cut_short_says_so(path, compress):
+    path.write_bytes(compress(TEXT)[:-1])
+    assert re.fullmatch(r"rows, line \d+: the archive is cut short\.", refusal(path))
+
+
+@every_archive
+def test_a_damaged_archive_is_refused_or_gives_the_right_rows(path, expected, compress):
+    archive = compress(TEXT)
+    n_refused = 0
+    for i in range(len(archive)):
+        path.write_bytes(archive[:i] + bytes([archive[i] ^ 1 << i % 8]) + archive[i + 1 :])
+        message = refusal(path)
+        assert message is None or re.match(r"rows, line \d+: ", message), i
+        assert message is not None or rows(*read_libsvm(path)) == expected, i
+        n_refused += message is not None
+    assert n_refused > 0.9 * len(archive)
+
+
+@every_archive
+@pytest.mark.parametrize("rest", [b"garbage", b"\1"])
+def test_what_follows_an_archive_and_is_none_is_refused(path, compress, rest):
+    path.write_bytes(compress(b"1 1:1\n") + rest)
+    assert re.match(r"rows, line \d+: the archive is ", refusal(path))
+
+
+@every_archive
+def test_the_damaged_beginning_of_a_second_archive_is_refused(path, compress):
+    second = bytearray(compress(b"1 1:1\n"))
+    second[1] ^= 1
+    path.write_bytes(compress(b"1 1:1\n") + second)
+    assert refusal(path).startswith("rows, line 2: the archive is damaged: ")
+
+
+def test_without_its_package_a_zstandard_file_names_what_to_install(path, monkeypatch):
+    path.write_bytes(COMPRESS["zst"](TEXT))
+    for name in ("backports", "backports.zstd", "compression", "compression.zstd"):
+        monkeypatch.setitem(sys.modules, name, None)
+    for call in (lambda: read_libsvm(path), lambda: write_libsvm(path.with_suffix(".zst"), [[1.0]], [1])):
+        with pytest.raises(ImportError, match=r"pip install isokern\[zstd\]"):
+            call()
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("function", [read_libsvm, lambda path: list(iter_libsvm(path))])
+def test_a_path_that_cannot_be_opened_gives_the_error_of_open(tmp_path, function):
+    with pytest.raises(FileNotFoundError):
+        function(tmp_path / "missing")
+    with pytest.raises(IsADirectoryError):
+        function(tmp_path)
+
+
+# ----------------------------------------------------------------------------------------------------- long lines
+
+
+@every_kind
+@pytest.mark.parametrize("size", [1, 7, 64])
+def test_a_line_may_be_as_long_as_the_limit_but_no_longer(path, piece, monkeypatch, compress, size):
+    monkeypatch.setattr("isokern.data._lines._LONGEST_LINE", 100)
+    piece(size)
+    path.write_bytes(compress(b"1 1:1\n" + b"1".ljust(100) + b"\n1\n" + b"1".ljust(100)))
+    assert read_libsvm(path)[0].shape == (4, 1)
+    path.write_bytes(compress(b"1 1:1\n" + b"1".ljust(100) + b"\n" + b"1".ljust(101) + b"\n1\n"))
+    assert refusal(path) == "rows, line 3: longer than 100 bytes."
+
+
+def test_a_line_of_two_gigabytes_is_refused_before_it_fills_the_memory(tmp_path, run_script, memory_is_known):
+    with open(tmp_path / "plain", "wb") as file:
+        file.write(b"1 1:1\n1 1:")
+        file.truncate(2**31)
+    (tmp_path / "archive").write_bytes(gzip.compress(b"1 1:1\n1 1:") + gzip.compress(b"7" * 2**24) * 128)
+    code = """
+import sys
+from isokern.data import read_libsvm
+before = megabytes("VmRSS")
+for path in sys.argv[1:]:
+    try:
+        read_libsvm(path)
+    except ValueError as error:
+        print(error)
+print(megabytes("VmHWM") - before)
+"""
+    *messages, grown = run_script(code, tmp_path / "plain", tmp_path / "archive").split("\n")
+    assert messages == [f"{name}, line 2: longer than 268,435,456 bytes." for name in ("plain", "archive")]
+    assert float(grown) < 400
+
+
+# ---------------------------------------------------------------------------------------------------------- pipes
+
+
+@pytest.fixture
+def standard_input(monkeypatch):
+    """Return a function that gives bytes to this process's standard input."""
+    return lambda content: monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
+@every_kind
+def test_standard_input_may_be_compressed(standard_input, expected, compress):
+    standard_input(compress(TEXT))
+    assert rows(*read_libsvm("-")) == expected
+
+
+@every_archive
+def test_damage_on_standard_input_is_refused(standard_input, compress):
+    standard_input(compress(TEXT)[:-1])
+    with pytest.raises(ValueError, match=r"standard input, line \d+: the archive is cut short"):
+        read_libsvm("-")
+
+
+@every_kind
+def test_a_named_pipe_is_read_once_and_whole(tmp_path, expected, compress):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=[compress(TEXT)])
+    writer.start()
+    tables, labels = zip(*iter_libsvm(pipe, 20), strict=True)
+    writer.join()
+    assert rows(sparse.vstack(tables), np.concatenate(labels)) == expected
+
+
+LATE = [
+    (b"1 1:1\n1 2:1\n1 0:1\n", "line 3: feature index 0 must be at least 1."),
+    (b"1 1:1\n1 2:1\n\n1 3:1\n", "line 4: feature index 3 must be at most 2."),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), LATE)
+def test_what_standard_input_shows_late_must_agree_with_its_first_lines(standard_input, piece, text, message):
+    piece(6)
+    standard_input(text)
+    blocks = iter_libsvm("-", 2)
+    X, _ = next(blocks)
+    assert X.shape == (2, 2)
+    cure = " So it was in the first lines; give n_features and zero_based, if it is not so in all."
+    with pytest.raises(ValueError, match=f"^{re.escape('standard input, ' + message + cure)}$"):
+        next(blocks)
+
+
+def test_other_errors_on_standard_input_do_not_blame_its_first_lines(standard_input, piece):
+    piece(6)
+    standard_input(b"1 1:1\n1 2:1\n1 index\n")
+    with pytest.raises(ValueError, match=r'line 3: feature must be written index:value; got "index"\.$'):
+        list(iter_libsvm("-", 2))
+
+
+def test_an_index_0_on_standard_input_beside_one_as_large_as_n_features_is_refused(standard_input):
+    standard_input(b"1 3:1\n1 0:1\n")
+    with pytest.raises(ValueError, match=r"standard input: feature indices must be at most 2\. There is an index 0"):
+        read_libsvm("-", n_features=3)
+
+
+LIVE = """
+from isokern.data import iter_libsvm
+print("ready", flush=True)
+for X, y in iter_libsvm("-", 2, initial=3):
+    print(X.shape, y.tolist(), flush=True)
+"""
+
+
+@pytest.mark.parametrize("kind", ["plain", "gz"])
+def test_a_block_comes_as_soon_as_its_rows_are_there(kind):
+    def answer():
+        ready, _, _ = select.select([process.stdout], [], [], 30)
+        return process.stdout.readline().decode().strip() if ready else "no answer"
+
+    def give(text):
+        process.stdin.write(COMPRESS[kind](text))
+        process.stdin.flush()
+
+    with subprocess.Popen(
+        [sys.executable, "-c", LIVE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+    ) as process:
+        assert answer() == "ready"
+        give(b"1 1:1\n2 2:1\n3 1")
+        give(b":1\n4 1:1\n")
+        assert answer() == "(3, 2) [1.0, 2.0, 3.0]"
+        give(b"5 1:1\n6 1:1\n")
+        assert answer() == "(2, 2) [4.0, 5.0]"
+        process.stdin.close()
+        assert answer() == "(1, 2) [6.0]"
+
+
+def test_a_file_left_before_its_end_is_closed(path):
+    path.write_bytes(TEXT * 10)
+    before = set(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else pytest.skip("needs Linux's /proc")
+    blocks = iter_libsvm(path, 1, n_features=9, zero_based=False)
+    assert np.array_equal(next(blocks)[1], [0.0])
+    blocks.close()
+    assert set(os.listdir("/proc/self/fd")) == before
