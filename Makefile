@@ -20,7 +20,7 @@ help:  ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
 
 demo: $(VENV)/.installed  ## show isokern at work
-	@$(BIN)/python -m isokern.demo
+	@$(BIN)/isokern demo
 
 test: $(VENV)/.installed-test  ## run the tests and the examples in docstrings
 	@$(BIN)/pytest $(ARGS)

@@ -6,19 +6,24 @@ from isokern.learners import (
     AdaRakerClassifier,
     FOGDClassifier,
     IKOGDClassifier,
+    IKOGDClassifierCV,
     IKOGDRegressor,
     NOGDClassifier,
     OGDClassifier,
 )
+from isokern.persistence import load, save
 
 __all__ = [
     "IKSVC",
     "AdaRakerClassifier",
     "FOGDClassifier",
     "IKOGDClassifier",
+    "IKOGDClassifierCV",
     "IKOGDRegressor",
     "IsolationKernel",
     "NOGDClassifier",
     "OGDClassifier",
+    "load",
+    "save",
 ]
 __version__ = "0.1.0.dev0"

@@ -1,6 +1,22 @@
 """Rows from files, in memory or block by block."""
 
 from isokern.data._blocks import blocks
+from isokern.data._datasets import DatasetInfo
+from isokern.data.catalogue import Dataset, list_datasets, load_dataset
 from isokern.data.libsvm import iter_libsvm, read_libsvm, write_libsvm
+from isokern.data.tables import iter_csv, iter_parquet, read_csv, read_parquet
 
-__all__ = ["blocks", "iter_libsvm", "read_libsvm", "write_libsvm"]
+__all__ = [
+    "Dataset",
+    "DatasetInfo",
+    "blocks",
+    "iter_csv",
+    "iter_libsvm",
+    "iter_parquet",
+    "list_datasets",
+    "load_dataset",
+    "read_csv",
+    "read_libsvm",
+    "read_parquet",
+    "write_libsvm",
+]

@@ -20,10 +20,9 @@ def csv_pieces(
     path: PathLike, label: str | None, columns: Sequence[str] | None, is_sparse: bool, dtype: DTypeLike
 ) -> Iterator[tuple[Any, Any]]:
     """Yield (X, y) for the lines that there are, as they come; the first piece has no rows."""
-    chunks = line_chunks(path)
-    header, _, rest = next(chunks, b"").removeprefix(_BYTE_ORDER_MARK).partition(b"\n")
     file = name_of(path)
-    names = _column_names(header, file)
+    chunks = line_chunks(path)
+    names, rest = _header(chunks, file)
     reader = _Reader(file, names, feature_names(names, label, columns, file), label, is_sparse=is_sparse, dtype=dtype)
     if columns is None and "" in names:
         raise ValueError(
@@ -36,6 +35,17 @@ def csv_pieces(
         if chunk.strip(b"\r\n"):
             yield reader.read(chunk, line)
         line += chunk.count(b"\n")
+
+
+def csv_column_names(path: PathLike) -> list[str]:
+    """Return the names of a file's columns."""
+    return _header(line_chunks(path), name_of(path))[0]
+
+
+def _header(chunks: Iterator[bytes], file: str) -> tuple[list[str], bytes]:
+    """Return the names of the columns, and what comes after them in the first chunk."""
+    header, _, rest = next(chunks, b"").removeprefix(_BYTE_ORDER_MARK).partition(b"\n")
+    return _column_names(header, file), rest
 
 
 def _column_names(header: bytes, file: str) -> list[str]:

@@ -21,14 +21,10 @@ def parquet_pieces(
     path: PathLike, label: str | None, columns: Sequence[str] | None, is_sparse: bool, dtype: DTypeLike
 ) -> Iterator[tuple[Any, Any]]:
     """Yield (X, y) for consecutive rows; the first piece has no rows."""
-    from pyarrow import parquet
-
     name = name_of(path)
-    with _damage_named(name), parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False) as file:
+    with _opened(path) as file:
         schema = file.schema_arrow
-        # Where pandas stores an index as a column, it is no feature.
-        names = [column for column in schema.names if not column.startswith("__index_level_")]
-        features = feature_names(names, label, columns, name)
+        features = feature_names(_names(file), label, columns, name)
         _check_types(schema, features, label, name)
         wanted = features if label is None else [*features, label]
         row = 0
@@ -38,6 +34,28 @@ def parquet_pieces(
                 raise ValueError(_complaint(X, features, row, name))
             yield X, None if label is None else _labels(batch[label])
             row += batch.num_rows
+
+
+def parquet_column_names(path: PathLike) -> list[str]:
+    """Return the names of a file's columns."""
+    with _opened(path) as file:
+        return _names(file)
+
+
+@contextmanager
+def _opened(path: PathLike) -> Iterator[Any]:
+    from pyarrow import parquet
+
+    with (
+        _damage_named(name_of(path)),
+        parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False) as file,
+    ):
+        yield file
+
+
+def _names(file: Any) -> list[str]:
+    # Where pandas stores an index as a column, it is no feature.
+    return [name for name in file.schema_arrow.names if not name.startswith("__index_level_")]
 
 
 def _batches(file: Any, wanted: list[str]) -> Iterator[Any]:

@@ -10,9 +10,9 @@ from numpy.typing import DTypeLike
 
 from isokern.data._blocks import joined, rebatched
 from isokern.data._columns import check_options
-from isokern.data._csv import csv_pieces
+from isokern.data._csv import csv_column_names, csv_pieces
 from isokern.data._lines import STDIN, PathLike
-from isokern.data._parquet import parquet_pieces
+from isokern.data._parquet import parquet_column_names, parquet_pieces
 
 
 def read_csv(
@@ -179,6 +179,12 @@ def iter_parquet(
     """
     _check_parquet(path, label, columns, dtype)
     return rebatched(parquet_pieces(path, label, columns, sparse, dtype), size, initial)
+
+
+def column_names(path: PathLike, kind: str) -> list[str]:
+    """Return the names of the columns of a file of kind "csv" or "parquet"."""
+    _check(None, None, np.float64)
+    return {"csv": csv_column_names, "parquet": parquet_column_names}[kind](path)
 
 
 def _check(label: Any, columns: Any, dtype: DTypeLike) -> None:

@@ -2,7 +2,7 @@
 
 from isokern.evaluation._holdout import holdout
 from isokern.evaluation._one_by_one import OneByOne
-from isokern.evaluation._prequential import Prequential, prequential
+from isokern.evaluation._prequential import Prequential, measure, prequential
 from isokern.evaluation._records import HoldoutRecord, Record
 
-__all__ = ["HoldoutRecord", "OneByOne", "Prequential", "Record", "holdout", "prequential"]
+__all__ = ["HoldoutRecord", "OneByOne", "Prequential", "Record", "holdout", "measure", "prequential"]

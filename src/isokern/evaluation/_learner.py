@@ -14,8 +14,12 @@ from scipy.special import logit
 from sklearn.base import is_regressor
 from sklearn.utils import _safe_indexing
 
+from isokern._checks import one_of
 from isokern.evaluation._one_by_one import OneByOne
+from isokern.learners import IKOGDClassifierCV
 from isokern.learners._cells import CellLearner
+
+_LIBRARIES = ("pandas", "polars")
 
 
 class Block(NamedTuple):
@@ -26,7 +30,7 @@ class Block(NamedTuple):
 
     def method_of(self, learner: Any, name: str) -> Callable[..., Any]:
         """Return the learner's method for such rows."""
-        return getattr(learner, f"{name}_cells" if self.are_cells else name)
+        return getattr(_chosen(learner), f"{name}_cells") if self.are_cells else getattr(learner, name)
 
     def take(self, which: NDArray[np.bool_]) -> Self:
         """Return a copy of some of the rows."""
@@ -46,6 +50,8 @@ class Block(NamedTuple):
         if "rows" in state:
             return cls(state["rows"], state["are_cells"])
         columns = dict(zip(state["names"], state["columns"], strict=True))
+        if state["library"] not in _LIBRARIES:
+            raise ValueError(f"library must be {one_of(_LIBRARIES)}; got {state['library']!r}.")
         return cls(importlib.import_module(state["library"]).DataFrame(columns))
 
 
@@ -73,9 +79,15 @@ def learns_numbers(learner: Any) -> bool:
 
 def mapped(learner: Any, rows: Any) -> Block:
     """Return rows as the learner's cells if it has a map, so that predicting and learning share one mapping."""
-    if isinstance(learner, CellLearner) and learner._has_begun:
-        return Block(learner._map(rows), are_cells=True)
+    chosen = _chosen(learner)
+    if isinstance(chosen, CellLearner) and chosen._has_begun:
+        return Block(chosen._map(rows), are_cells=True)
     return Block(rows)
+
+
+def _chosen(learner: Any) -> Any:
+    """Return the learner that a search has chosen, or the learner itself."""
+    return getattr(learner, "best_estimator_", learner) if isinstance(learner, IKOGDClassifierCV) else learner
 
 
 def outputs(learner: Any, block: Block, predictions: NDArray[Any], needs: set[str]) -> Outputs:

@@ -43,13 +43,15 @@ class Prequential:
     1.0
     """
 
+    _NEEDS = "partial_fit"
+
     def __init__(
         self, learner: Any, *, classes: ArrayLike | None = None, delay: int = 0, metrics: str | Iterable[str] = ()
     ) -> None:
         self.learner = as_learner(learner)
-        if not hasattr(self.learner, "partial_fit"):
+        if not hasattr(self.learner, self._NEEDS):
             raise ValueError(
-                f"learner must have partial_fit or learn_one; got {type(learner).__name__}. Use holdout for one "
+                f"learner must have {self._NEEDS} or learn_one; got {type(learner).__name__}. Use holdout for one "
                 "that only has fit."
             )
         if not is_integer(delay, at_least=0):
@@ -193,6 +195,45 @@ class Prequential:
             metrics=self._metrics.values(),
             predictions=predictions,
         )
+
+
+class Measured(Prequential):
+    """The same for a learner that stays as it is."""
+
+    _NEEDS = "predict"
+
+    def _take_in(self, block: Block, labels: NDArray[Any]) -> None:
+        """Learn nothing."""
+
+
+def measure(learner: Any, blocks: Iterable[tuple[Any, Any]], *, metrics: str | Iterable[str] = ()) -> Iterator[Record]:
+    """Predict each block of a stream with a learner that stays as it is; yield a record for each.
+
+    So a fitted model is tested on more rows than fit into memory.
+
+    Parameters
+    ----------
+    learner : estimator
+        Anything with ``predict``.
+    blocks, metrics
+        See :func:`prequential`.
+
+    Yields
+    ------
+    record : Record
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from isokern import IKSVC
+    >>> from isokern.data import blocks
+    >>> from isokern.evaluation import measure
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = IKSVC(random_state=0).fit(X[:1200], y[:1200])
+    >>> [record.n_seen for record in measure(model, blocks(X[1200:], y[1200:], 500))]
+    [500, 597]
+    """
+    return _records(Measured(learner, metrics=metrics), blocks)
 
 
 def prequential(

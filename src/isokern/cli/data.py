@@ -1,0 +1,53 @@
+"""``isokern data``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from scipy.sparse import issparse
+
+from isokern.cli._show import print_facts, print_table, working
+from isokern.data import DatasetInfo, list_datasets, load_dataset
+
+Name = Annotated[str | None, typer.Argument(help="One of them, to read and, if need be, download.", show_default=False)]
+Folder = Annotated[
+    str | None,
+    typer.Option(help="Where to look first; then $ISOKERN_DATA and the cache.", show_default=False),
+]
+
+
+def data(name: Name = None, folder: Folder = None) -> None:
+    """List the data sets of the paper, or fetch one.
+
+    Example: isokern data a9a
+    """
+    if name is None:
+        print_table(_row(entry, folder) for entry in list_datasets())
+        return
+    with working(f"Reading {name}"):
+        found = load_dataset(name, folder)
+    X = found.X_train
+    print_facts(
+        {
+            "name": found.name,
+            "training rows": X.shape[0],
+            "test rows": found.X_test.shape[0],
+            "columns": X.shape[1],
+            "held as": f"{'CSR' if issparse(X) else 'dense'} {X.dtype}",
+            "share of the second class": float(found.y_train.mean()),
+        }
+    )
+
+
+def _row(info: DatasetInfo, folder: str | None) -> dict[str, Any]:
+    paths = info.find(folder)
+    return {
+        "name": info.name,
+        "training rows": info.n_train,
+        "test rows": info.n_test,
+        "columns": info.n_features,
+        "not 0 (%)": f"{100 * info.density:.4g}",
+        "classes": info.n_classes,
+        "where": str(paths[0].parent) if paths else "to be downloaded",
+    }

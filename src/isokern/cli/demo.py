@@ -1,0 +1,108 @@
+"""``isokern demo``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.live import Live
+from rich.table import Table
+from sklearn.datasets import load_digits
+from sklearn.linear_model import SGDClassifier
+from sklearn.utils import shuffle
+
+from isokern import IKOGDClassifier, NOGDClassifier, plotting
+from isokern._files import replacing
+from isokern.cli._show import results
+from isokern.data import blocks
+from isokern.evaluation import Prequential
+
+_BLOCK = 1000
+
+Plot = Annotated[str, typer.Option(help="Where to save the plot.")]
+Rows = Annotated[int, typer.Option(min=2000, help="Length of the generated stream.")]
+
+
+def demo(plot: Plot = "isokern-demo.png", rows: Rows = 500_000) -> None:
+    """See it learn: real rows first, then a long generated stream. Takes under a minute.
+
+    Example: isokern demo
+    """
+    X, y = shuffle(*load_digits(return_X_y=True), random_state=0)
+    results.print("[bold]Handwritten digits[/], ten classes: each block of 100 is predicted, then learned")
+    digits = _race(blocks(X, y, 100), n_initial=100, classes=range(10), n_rows=len(X))
+    results.print(f"\n[bold]A stream of {rows:,} rows[/], odd rings against even ones around the origin")
+    rings = _race(_ring_blocks(rows // _BLOCK), n_initial=_BLOCK, classes=range(2), n_rows=rows)
+    results.print("\nA linear model cannot draw rings; a kernel approximation slows the stream down.")
+    _save_plot(plot, {"Handwritten digits": digits, "Rings": rings})
+
+
+def _race(
+    stream: Iterator[tuple[Any, Any]], *, n_initial: int, classes: Any, n_rows: int
+) -> dict[str, list[tuple[int, float]]]:
+    """Lead learners along a stream, show how they do, and return the accuracy of each along it."""
+    learners = {
+        "IK-OGD": IKOGDClassifier(n_cells=min(256, n_initial), n_initial=n_initial, random_state=0),
+        "NOGD": NOGDClassifier(n_initial=n_initial, random_state=0),
+        "linear SGD": SGDClassifier(random_state=0),
+    }
+    runs = {name: Prequential(learner, classes=list(classes)) for name, learner in learners.items()}
+    seconds = dict.fromkeys(runs, 0.0)
+    curves: dict[str, list[tuple[int, float]]] = {name: [] for name in runs}
+    n_seen = 0
+    with Live(console=results, refresh_per_second=8) as live:
+        for X, y in stream:
+            n_seen += len(X)
+            for name, run in runs.items():
+                record = run.step(X, y)
+                seconds[name] += record.map_seconds + record.predict_seconds + record.learn_seconds
+                if record.accuracy is not None and record.n_seen:
+                    curves[name].append((n_seen, record.accuracy))
+            if results.is_terminal or n_seen == n_rows:
+                live.update(_table(n_seen, seconds, curves))
+    return curves
+
+
+def _table(n_seen: int, seconds: dict[str, float], curves: dict[str, list[tuple[int, float]]]) -> Table:
+    """Return how learners have done so far."""
+    table = Table(box=None, pad_edge=False, title=f"{n_seen:,} rows, {_memory()}", title_justify="left")
+    table.add_column("learner", min_width=12)
+    table.add_column("accuracy so far", justify="right", min_width=16)
+    table.add_column("rows per second", justify="right", min_width=16)
+    for name, curve in curves.items():
+        accuracy = f"{curve[-1][1]:.1%}" if curve else ""
+        table.add_row(name, accuracy, f"{n_seen / seconds[name]:,.0f}", style="bold" if name == "IK-OGD" else None)
+    return table
+
+
+def _ring_blocks(n_blocks: int) -> Iterator[tuple[Any, Any]]:
+    """Yield rows of four columns, and whether the first two lie in an odd or even ring around the origin."""
+    rng = np.random.default_rng(0)
+    for _ in range(n_blocks):
+        X = rng.uniform(-1, 1, size=(_BLOCK, 4))
+        yield X, (np.floor(4 * np.hypot(X[:, 0], X[:, 1])) % 2).astype(int)
+
+
+def _memory() -> str:
+    """Return the memory of this process, where the system tells it."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return f"{int(file.read().split()[1]) * os.sysconf('SC_PAGE_SIZE') / 2**20:,.0f} MB of memory"
+    except OSError:
+        return "memory not known"
+
+
+def _save_plot(path: str, races: dict[str, dict[str, list[tuple[int, float]]]]) -> None:
+    try:
+        figure, panels = plotting.new_figure(len(races))
+    except ImportError as error:
+        results.print(f"No plot: {error}", markup=False)
+        return
+    for panel, (title, curves) in zip(panels, races.items(), strict=True):
+        plotting.accuracy_along_stream(panel, curves, title)
+    with replacing(path) as file:
+        figure.savefig(file, format="png", dpi=150)
+    results.print(f"The plot is in {path}", markup=False)

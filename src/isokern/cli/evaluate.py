@@ -1,0 +1,59 @@
+"""``isokern evaluate``."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+import isokern
+from isokern.cli import _input
+from isokern.cli._input import Input
+from isokern.cli._options import Block, Metrics, Model, Quiet
+from isokern.cli._show import followed, print_facts
+from isokern.evaluation import measure
+
+Json = Annotated[bool, typer.Option("--json", help="Print one line of JSON.")]
+
+
+def evaluate(
+    model: Model,
+    file: _input.File,
+    *,
+    metrics: Metrics = "",
+    block: Block = 10_000,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    format: _input.Format = None,
+    label: _input.Label = None,
+    columns: _input.Columns = None,
+    features: _input.Features = None,
+    zero_based: _input.ZeroBased = None,
+    dense: _input.Dense = None,
+) -> None:
+    """Measure a saved model on rows with labels.
+
+    Example: isokern evaluate a9a.isokern a9a.t --metrics auc,f1
+    """
+    learner = isokern.load(model)
+    source = Input(file, format, label, columns, features, zero_based, dense).with_columns_of(learner)
+    source.check_labelled()
+    facts = measured(learner, source, metrics, block=block, quiet=quiet)
+    if as_json:
+        typer.echo(json.dumps(facts))
+    else:
+        print_facts(facts)
+
+
+def measured(learner: Any, source: Input, metrics: str, *, block: int, quiet: bool = False) -> dict[str, Any]:
+    """Return how many rows of a file a model predicts right, and other metrics."""
+    names = [name for name in metrics.split(",") if name]
+    record = None
+    for record in measure(learner, followed(source.blocks(block), "Testing", quiet=quiet), metrics=names):  # noqa: B007
+        pass
+    if record is None:
+        raise ValueError(f"{source.path} must have rows; got none.")
+    facts = record.as_dict()
+    kept = ("n_labelled", "n_correct", "accuracy", *record.metrics, "map_seconds", "predict_seconds")
+    return {name: facts[name] for name in kept}
