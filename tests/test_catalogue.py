@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pooch
 import pytest
 from scipy import sparse
 
@@ -310,6 +311,15 @@ def test_a_download_writes_nothing_where_there_is_no_terminal(site, capfd):
     site(**PACKED)
     load_dataset("pair")
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_download_logs_nothing(site, monkeypatch):
+    logged, level = [], pooch.get_logger().level
+    monkeypatch.setattr(pooch.get_logger(), "handle", logged.append)
+    site(**PACKED)
+    load_dataset("pair")
+    assert logged == []
+    assert pooch.get_logger().level == level
 
 
 def test_a_download_shows_how_far_it_is_on_a_terminal(site, capsys, monkeypatch):
