@@ -176,12 +176,11 @@ def test_maps_are_drawn_from_training_rows_alone():
 
 
 def test_each_fold_is_mapped_once_for_each_number_of_cells(monkeypatch):
-    X, y = make_rows(120)
-    fitted = []
-    fit = IsolationKernel.fit
-    monkeypatch.setattr(IsolationKernel, "fit", lambda kernel, X: fitted.append(len(X)) or fit(kernel, X))
+    X, y = make_rows(300)
+    mapped, apply = [], IsolationKernel._apply
+    monkeypatch.setattr(IsolationKernel, "_apply", lambda kernel, X: mapped.append(len(X)) or apply(kernel, X))
     make_search(learning_rate=[0.5, 1.0, 2.0]).fit(X, y)
-    assert fitted == [80] * 3 * len(CELLS) + [120]
+    assert mapped == [200, 100] * 3 * len(CELLS) + [300]
 
 
 # Candidates
