@@ -41,13 +41,12 @@ def data(name: Name = None, folder: Folder = None) -> None:
 
 
 def _row(info: DatasetInfo, folder: str | None) -> dict[str, Any]:
-    paths = info.find(folder)
     return {
         "name": info.name,
-        "training rows": info.n_train,
-        "test rows": info.n_test,
+        "train": info.n_train,
+        "test": info.n_test,
         "columns": info.n_features,
         "not 0 (%)": f"{100 * info.density:.4g}",
         "classes": info.n_classes,
-        "where": str(paths[0].parent) if paths else "to be downloaded",
+        "files": "here" if info.find(folder) else "to be downloaded",
     }

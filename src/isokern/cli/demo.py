@@ -36,7 +36,7 @@ def demo(plot: Plot = "isokern-demo.png", rows: Rows = 500_000) -> None:
     digits = _race(blocks(X, y, 100), n_initial=100, classes=range(10), n_rows=len(X))
     results.print(f"\n[bold]A stream of {rows:,} rows[/], odd rings against even ones around the origin")
     rings = _race(_ring_blocks(rows // _BLOCK), n_initial=_BLOCK, classes=range(2), n_rows=rows)
-    results.print("\nA linear model cannot draw rings; a kernel approximation slows the stream down.")
+    results.print()
     _save_plot(plot, {"Handwritten digits": digits, "Rings": rings})
 
 
