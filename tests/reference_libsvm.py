@@ -64,3 +64,15 @@ def as_csr(width, labels, rows):
     entries = [entry for row in rows for entry in row]
     columns, values = np.array([c for c, _ in entries], np.int64), np.array([v for _, v in entries], np.float64)
     return (len(rows), width), columns, values, np.cumsum([0, *map(len, rows)]), np.array(labels, np.float64)
+
+
+def parts(X, y):
+    """Return what a table and its labels are made of, as as_csr does."""
+    return X.shape, X.indices, X.data, X.indptr, y
+
+
+def same(ours, theirs):
+    """Return whether two tables with labels are equal to the bit, NaN and the sign of zero included."""
+    (shape, *arrays), (other_shape, *others) = ours, theirs
+    bits = [[a.view(np.int64) if a.dtype == np.float64 else a for a in part] for part in (arrays, others)]
+    return shape == other_shape and all(map(np.array_equal, *bits))

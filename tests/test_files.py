@@ -11,6 +11,7 @@ import threading
 
 import pytest
 
+from isokern import _files
 from isokern._files import replacing
 
 
@@ -58,14 +59,13 @@ def test_a_writer_that_is_killed_leaves_the_old_file(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"old")
     code = """
-import os, signal, sys
-from isokern._files import replacing
-with replacing(sys.argv[1]) as file:
+import os, runpy, signal, sys
+with runpy.run_path(sys.argv[1])["replacing"](sys.argv[2]) as file:
     file.write(b"half")
     file.flush()
     os.kill(os.getpid(), signal.SIGKILL)
 """
-    done = subprocess.run([sys.executable, "-c", code, str(path)], check=False, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code, _files.__file__, str(path)], check=False, timeout=60)
     assert done.returncode == -signal.SIGKILL
     assert path.read_bytes() == b"old"
 
