@@ -181,18 +181,15 @@ def _make_dual(state: State) -> KernelDual:
     return model
 
 
-_BIT_GENERATORS = {cls.__name__: cls for cls in (np.random.MT19937, np.random.PCG64, np.random.PCG64DXSM)}
+_BIT_GENERATORS = {name: getattr(np.random, name) for name in ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")}
 
 
 def _make_bit_generator(state: State) -> Any:
-    # NumPy does not check where in its key the Mersenne Twister stands.
-    name, position = state["bit_generator"], state["state"].get("pos", 0)
-    if name not in _BIT_GENERATORS or not 0 <= position <= 624:
-        raise ValueError(f"bit_generator must be a known one at a place from 0 to 624; got {name!r} at {position!r}.")
-    generator = _BIT_GENERATORS[name](0)
-    generator.state = {  # type: ignore[assignment]
-        key: value for key, value in state.items() if key not in ("has_gauss", "gauss")
-    }
+    # NumPy does not check where in their numbers MT19937 and Philox stand.
+    if not (0 <= state["state"].get("pos", 0) <= 624 and 0 <= state.get("buffer_pos", 0) <= 4):
+        raise ValueError("the place of a bit generator must be within its numbers.")
+    generator = _BIT_GENERATORS[state["bit_generator"]](0)
+    generator.state = {key: value for key, value in state.items() if key not in ("has_gauss", "gauss")}
     return generator
 
 
