@@ -319,6 +319,17 @@ def test_arrays_come_back_and_can_be_written_to(array, again):
     assert loaded.flags.owndata
 
 
+def test_the_results_of_a_search_come_back(again):
+    found = {
+        "mean_test_score": np.array([0.5, 0.75]),
+        "param_n_cells": np.ma.MaskedArray([4, 8], [False, True]),
+        "param_kernel": np.ma.MaskedArray(np.array(["a", None], dtype=object), [False, True]),
+        "params": [{"n_cells": 4}, {"n_cells": 8, "scale": None}],
+    }
+    loaded = again(found)
+    assert repr(loaded) == repr(found)
+
+
 @pytest.mark.parametrize("form", [sparse.csr_array, sparse.csr_matrix])
 def test_sparse_tables_come_back(form, again):
     table = form(sparse.random_array((9, 50), density=0.1, rng=0))
@@ -387,7 +398,6 @@ def test_an_estimator_of_one_s_own_is_an_error(path):
 UNKNOWN = {
     "complex": np.zeros(2, complex),
     "structured": np.zeros(2, "f8,i4"),
-    "masked": np.ma.masked_array([1, 2], [0, 1]),
     "object": object(),
     "class": IKSVC,
     "set": {1},

@@ -247,6 +247,22 @@ def wider(shape):
     return (*shape[:-1], shape[-1] + 1)
 
 
+def points_outside(forgery):
+    points = forgery.node("_model", "budgets")[0]["state"]["points"]
+    forgery.arrays[forgery.places[id(points)]].fill(10**6)
+
+
+def columns_outside(forgery):
+    table = forgery.node("_held", "_parts")[0]["items"][0]
+    forgery.arrays[forgery.places[id(table["parts"][1])]].fill(10**6)
+
+
+def place_outside(forgery):
+    for item in forgery.node("random_state", "state")["items"]:
+        if item[0] == "pos":
+            item[1] = 10**6
+
+
 TREES = ("kernel_", "_partitionings", "arrays")
 BAD_MODELS = {
     "a tree's child outside": ("trees", set_at(*TREES, "left", at=0, value=2**31 - 1)),
@@ -284,17 +300,17 @@ BAD_MODELS = {
     "a kernel of no name": ("ogd", put("_model", "kernel", "name", value="x")),
     "scores without coefficients": ("ogd", put("_model", "n_columns", value=10**9)),
     "other columns": ("ogd", put("_model", "n_features", value=1)),
-    "points that are not there": ("budget", lambda f: f.arrays[budget_points(f)].fill(10**6)),
+    "points that are not there": ("budget", points_outside),
     "a projection of other landmarks": ("nogd", reshape("_model", "projection", to=fewer)),
     "other updates": ("nogd", reshape("_model", "linear", "n_updates", to=lambda shape: (50,))),
     "more landmarks than wanted": ("nogd, before the switch", put("_model", "n_landmarks", value=1)),
     "weights of fewer frequencies": ("fogd", reshape("_model", "linear", "values", to=fewer)),
-    "a place outside of a generator": ("fogd", lambda f: outside(f)),
+    "a place outside of a generator": ("fogd", place_outside),
     "other experts": ("adaraker", reshape("_model", "theta", to=fewer)),
     "more rounds than experts": ("adaraker", put("_model", "clock", "rounds", value=2**40)),
     "absurdly many rounds": ("adaraker", put("_model", "clock", "rounds", value=10**3000)),
     "fewer confidences": ("adaraker", reshape("_model", "confidences", to=fewer)),
-    "sparse rows that point outside": ("sparse holding rows", lambda f: f.arrays[sparse_columns(f)].fill(10**6)),
+    "sparse rows that point outside": ("sparse holding rows", columns_outside),
     "sparse points that point outside": (
         "sparse voronoi",
         set_at("_partitionings", "points", "columns", at=0, value=2**31 - 1),
@@ -304,20 +320,6 @@ BAD_MODELS = {
         set_at("_partitionings", "points", "starts", at=1, value=2**62),
     ),
 }
-
-
-def budget_points(forgery):
-    return forgery.places[id(forgery.node("_model", "budgets")[0]["state"]["points"])]
-
-
-def sparse_columns(forgery):
-    table = forgery.node("_held", "_parts")[0]["items"][0]
-    return forgery.places[id(table["parts"][1])]
-
-
-def outside(forgery):
-    state = next(items for items in forgery.node("random_state", "state")["items"] if items[0] == "pos")
-    state[1] = 10**6
 
 
 @pytest.mark.parametrize(("name", "change"), BAD_MODELS.values(), ids=BAD_MODELS)

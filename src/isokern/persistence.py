@@ -265,7 +265,7 @@ class _Encoder:
             return value
         if kind in _CONTAINERS:
             return self._encode_items(value, where)
-        if isinstance(value, np.ndarray | np.generic) and not isinstance(value, np.ma.MaskedArray):
+        if isinstance(value, np.ndarray | np.generic):
             return self._encode_array(value, where)
         return {"kind": "float", "value": repr(value)} if kind is float else self._encode_object(value, where)
 
@@ -278,6 +278,9 @@ class _Encoder:
         return items if kind == "list" else {"kind": kind, "items": items}
 
     def _encode_array(self, value: Any, where: str) -> State:
+        if isinstance(value, np.ma.MaskedArray):
+            parts = [value.data, np.ma.getmaskarray(value)]
+            return {"kind": "masked", "parts": self.encode(parts, where)}
         array = np.asarray(value)
         if array.dtype.kind in "OT" and array.ndim == 1:
             items = self.encode(array.tolist(), where)
@@ -323,7 +326,7 @@ class _Decoder:
         if kind in ("array", "scalar"):
             array = self._reader.read_array(header)
             return array if kind == "array" else array[()]
-        if kind not in ("float", "tuple", "dict", "objects", "texts", "table", "object", "same"):
+        if kind not in ("float", "tuple", "dict", "objects", "texts", "masked", "table", "object", "same"):
             raise ValueError(f"a value must be of a known kind; got {kind!r}.")
         return getattr(self, f"_decode_{kind}")(header)
 
@@ -344,6 +347,9 @@ class _Decoder:
 
     def _decode_texts(self, header: State) -> NDArray[Any]:
         return np.array([str(self.decode(item)) for item in header["items"]], dtype="T")
+
+    def _decode_masked(self, header: State) -> NDArray[Any]:
+        return np.ma.MaskedArray(*self.decode(header["parts"]))
 
     def _decode_table(self, header: State) -> Any:
         shape = tuple(self._reader.check_count(n) for n in header["shape"][:1]) + tuple(header["shape"][1:])
