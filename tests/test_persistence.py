@@ -25,8 +25,9 @@ from isokern import (
     NOGDClassifier,
     OGDClassifier,
 )
+from isokern._parts import ESTIMATORS, PARTS
 from isokern.learners.budgets import BUDGETS
-from isokern.persistence import ESTIMATORS, PARTS, load, read_file, save, write_file
+from isokern.persistence import load, read_file, save, write_file
 from learning import LOSSES, SMALL, make_kernel, make_rows
 
 SOON = {"n_initial": 50, "random_state": 0}
@@ -290,6 +291,7 @@ def test_not_a_number_comes_back(again):
 
 ARRAYS = {
     "empty": np.zeros((0, 3)),
+    "empty and wide": np.zeros((0, 10**6)),
     "of no dimension": np.array(3),
     "Fortran's order": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
     "every other": np.arange(10)[::2],

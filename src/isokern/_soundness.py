@@ -31,6 +31,7 @@ from isokern.learners.svc import IKSVC
 from isokern.partitionings import IsolationTrees, VoronoiCells
 
 _LARGEST_ROUND = 2**61
+_LARGEST_SCORES = 2**20  # each takes memory, even before there is a support vector
 _LARGEST_WRITTEN_OUT = 2**30  # bytes that sparse points may take when written out, unless the file is large itself
 _LARGEST_FACTOR = 128
 _FEW_COLUMNS = 2048  # up to here the core writes sparse points out
@@ -139,7 +140,7 @@ def check_dual_state(state: dict[str, Any]) -> None:
     need(isinstance(state["kernel"], NamedKernel) and isinstance(rows, CsrRows), "support vectors must be of a kernel")
     _need_array(alpha, np.float64, 2, "coefficients")
     _need_array(births, np.int64, 1, "births")
-    need(alpha.shape[1] == state["n_columns"], "coefficients must have a column for each score")
+    need(alpha.shape[1] == state["n_columns"] <= _LARGEST_SCORES, "coefficients must have a column for each score")
     need(((births >= 0) & (births <= state["clock"].rounds)).all(), "births must be rounds that have been")
     check_points(rows, alpha.nbytes + births.nbytes)
 
