@@ -13,7 +13,8 @@ import warnings
 
 import numpy as np
 
-sys.path.insert(0, sys.argv[1])
+if __name__ == "__main__":
+    sys.path.insert(0, sys.argv[1])
 
 from forging import Forgery, is_array, nodes_of
 from isokern.persistence import read_file
@@ -81,7 +82,8 @@ def run(first, last, path, *files):
     return n_loaded
 
 
-warnings.simplefilter("ignore")
-os.fsync = lambda handle: None  # files that are read at once need not be on a disk
-resource.setrlimit(resource.RLIMIT_AS, (4 * 2**30, 4 * 2**30))
-print(run(*sys.argv[2:]), megabytes("VmHWM"))  # noqa: F821 (the tests put megabytes in front)
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    os.fsync = lambda handle: None  # files that are read at once need not be on a disk
+    resource.setrlimit(resource.RLIMIT_AS, (4 * 2**30, 4 * 2**30))
+    print(run(*sys.argv[2:]), megabytes("VmHWM"))  # noqa: F821 (the tests put megabytes in front)
