@@ -20,6 +20,7 @@ from isokern import (
     AdaRakerClassifier,
     FOGDClassifier,
     IKOGDClassifier,
+    IKOGDClassifierCV,
     IKOGDRegressor,
     IsolationKernel,
     NOGDClassifier,
@@ -157,7 +158,7 @@ def test_a_loaded_kernel_of_sparse_rows_gives_the_same_map(n_columns, partitioni
     assert_same(again(kernel), kernel, X)
 
 
-UNFITTED = {**KERNELS, **ONLINE, "IKSVC": IKSVC(C=2.0)}
+UNFITTED = {**KERNELS, **ONLINE, "IKSVC": IKSVC(C=2.0), "search": IKOGDClassifierCV(n_cells=(4, 8), cv=3)}
 
 
 @pytest.mark.parametrize("model", UNFITTED.values(), ids=UNFITTED)
@@ -347,6 +348,15 @@ def test_a_checkpoint_of_many_things_comes_back(again):
     assert loaded["model"] is loaded["again"]
     assert loaded["n_rows"] == 120
     assert_same(loaded["model"].partial_fit(loaded["rest"], y[120:]), model.partial_fit(X[120:], y[120:]), X)
+
+
+def test_a_search_comes_back_and_its_stream_goes_on(again):
+    X, y = make_rows(200)
+    model = IKOGDClassifierCV(n_partitionings=6, n_cells=(4, 8), cv=3, random_state=0).fit(X[:120], y[:120])
+    loaded = again(model)
+    assert loaded.best_params_ == model.best_params_
+    assert np.array_equal(loaded.cv_results_["mean_test_score"], model.cv_results_["mean_test_score"])
+    assert_same(loaded.partial_fit(X[120:], y[120:]), model.partial_fit(X[120:], y[120:]), X)
 
 
 def test_every_estimator_is_known():
