@@ -3,21 +3,13 @@
 
 namespace isokern {
 
-inline bool has_avx512() {
-#if defined(__x86_64__)
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-#else
-    return false;
-#endif
-}
+// In ascending order; those of x86-64 other than the baseline are compiled for it only.
+enum class InstructionSet { baseline, avx2, avx512 };
 
-inline bool has_avx2() {
-#if defined(__x86_64__)
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#else
-    return false;
-#endif
-}
+// The widest that this CPU runs, or the narrower one that the environment variable ISOKERN_ISA names.
+InstructionSet instruction_set();
+
+// Its name: "baseline", "avx2" or "avx512".
+const char *name_of(InstructionSet set);
 
 } // namespace isokern

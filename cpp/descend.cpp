@@ -40,6 +40,7 @@ TreeMap::TreeMap(const double *split, const std::int32_t *column, const std::int
             nodes_.push_back(node);
         }
     }
+    packed_ = PackedTrees(split, column, left, starts_, n_columns, n_cells);
     number_features();
     index_zero_paths();
 }
@@ -156,7 +157,7 @@ template <class Value, class Cell> class TreeMap::DensifyingWorker {
             for (std::int64_t k = rows_.starts[r]; k < rows_.starts[r + 1]; ++k)
                 values_[(r - begin) * rows_.n_columns + rows_.columns[k]] = rows_.values[k];
         const DenseRows<Value> dense{values_.data(), end - begin, rows_.n_columns};
-        DenseWorker<DenseRows<Value>, Cell>(map_, dense, cells_ + begin * map_.n_trees())(0, end - begin);
+        PackedTrees::Worker<Value, Cell>(map_.packed_, dense, cells_ + begin * map_.n_trees())(0, end - begin);
     }
 
   private:
@@ -173,12 +174,15 @@ template <class Rows, class Cell> void TreeMap::apply(const Rows &rows, Cell *ce
 }
 
 template <class Value, class Cell> void TreeMap::descend(const DenseRows<Value> &rows, Cell *cells, int threads) const {
+    if (!packed_.are_none())
+        return parallel_tiles(rows.n_rows, packed_.tile(n_columns_), threads,
+                              [&] { return PackedTrees::Worker<Value, Cell>(packed_, rows, cells); });
     parallel_tiles(rows.n_rows, kTile, threads,
                    [&] { return DenseWorker<DenseRows<Value>, Cell>(*this, rows, cells); });
 }
 
 template <class Value, class Cell> void TreeMap::descend(const CsrRows<Value> &rows, Cell *cells, int threads) const {
-    if (rows.n_columns <= kFewColumns)
+    if (rows.n_columns <= kFewColumns && !packed_.are_none())
         parallel_tiles(rows.n_rows, kTile, threads, [&] { return DensifyingWorker<Value, Cell>(*this, rows, cells); });
     else
         parallel_tiles(rows.n_rows, kTile, threads,

@@ -12,9 +12,9 @@ extern const Products products_avx512;
 
 const Products &best_products() {
 #if defined(__x86_64__)
-    if (has_avx512())
+    if (instruction_set() == InstructionSet::avx512)
         return products_avx512;
-    if (has_avx2())
+    if (instruction_set() == InstructionSet::avx2)
         return products_avx2;
 #endif
     return products_baseline;

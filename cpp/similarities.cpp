@@ -12,9 +12,9 @@ extern const Similarities similarities_avx512;
 
 const Similarities &best_similarities() {
 #if defined(__x86_64__)
-    if (has_avx512())
+    if (instruction_set() == InstructionSet::avx512)
         return similarities_avx512;
-    if (has_avx2())
+    if (instruction_set() == InstructionSet::avx2)
         return similarities_avx2;
 #endif
     return similarities_baseline;

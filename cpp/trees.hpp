@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "column_numbers.hpp"
+#include "packed_trees.hpp"
 #include "rows.hpp"
 
 namespace isokern {
@@ -65,6 +66,7 @@ class TreeMap {
     std::int64_t n_columns_;
     std::vector<Node> nodes_;
     std::vector<std::int64_t> starts_;
+    PackedTrees packed_; // for dense rows
 
     // For sparse rows. Features are the columns that occur in a split, numbered densely.
     ColumnNumbers features_;

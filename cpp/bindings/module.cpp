@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "../cpu.hpp"
 #include "../match.hpp"
 #include "../sampling.hpp"
 #include "../trees.hpp"
@@ -123,6 +124,7 @@ NB_MODULE(_core, m) {
     m.doc() = "The compiled core of isokern.";
     // A model that a cache still holds when the interpreter ends is no concern of the user's.
     nb::set_leak_warnings(false);
+    m.def("instruction_set", [] { return nb::str(name_of(instruction_set())); });
     m.def("draw_samples", &bindings::draw_samples, "n_rows"_a, "n_partitionings"_a, "sample_size"_a, "seed"_a);
     m.def("grow_trees", &bindings::grow_trees, "rows"_a.noconvert(), "samples"_a.noconvert(), "max_depth"_a, "seed"_a,
           "threads"_a);

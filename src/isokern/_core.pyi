@@ -8,6 +8,7 @@ Csr = tuple[Real, NDArray[np.int32], NDArray[np.int64], int]
 Rows = Real | Csr
 Cells = NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32]
 
+def instruction_set() -> str: ...
 def draw_samples(n_rows: int, n_partitionings: int, sample_size: int, seed: int) -> NDArray[np.int64]: ...
 def grow_trees(
     rows: Rows, samples: NDArray[np.int64], max_depth: int, seed: int, threads: int

@@ -11,6 +11,7 @@ import joblib
 import typer
 
 import isokern
+from isokern import _core
 from isokern.cli._input import label_text
 from isokern.cli._show import print_facts
 
@@ -32,7 +33,7 @@ def _installation() -> dict[str, Any]:
     facts = {
         "isokern": isokern.__version__,
         "Python": platform.python_version(),
-        "machine": f"{platform.machine()}, {joblib.cpu_count()} cores",
+        "machine": f"{platform.machine()}, {joblib.cpu_count()} cores, vectors by {_core.instruction_set()}",
     }
     for package in _PACKAGES:
         try:

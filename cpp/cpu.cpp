@@ -1,0 +1,41 @@
+#include "cpu.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string_view>
+
+namespace isokern {
+namespace {
+
+constexpr std::array<const char *, 3> kNames{"baseline", "avx2", "avx512"};
+
+InstructionSet widest() {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq"))
+        return InstructionSet::avx512;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return InstructionSet::avx2;
+#endif
+    return InstructionSet::baseline;
+}
+
+InstructionSet chosen() {
+    const char *wanted = std::getenv("ISOKERN_ISA");
+    for (std::size_t k = 0; wanted && k < kNames.size(); ++k)
+        if (std::string_view(wanted) == kNames[k])
+            return std::min(static_cast<InstructionSet>(k), widest());
+    return widest();
+}
+
+} // namespace
+
+InstructionSet instruction_set() {
+    static const InstructionSet set = chosen();
+    return set;
+}
+
+const char *name_of(InstructionSet set) { return kNames[static_cast<std::size_t>(set)]; }
+
+} // namespace isokern

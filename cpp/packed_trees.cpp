@@ -1,0 +1,49 @@
+#include "packed_trees.hpp"
+
+#include <limits>
+
+namespace isokern {
+
+static constexpr std::int64_t kMostNodes = std::int64_t{1} << kNodeBits; // of a segment
+static constexpr std::int64_t kMostTrees = std::int64_t{1} << (32 - kNodeBits);
+static constexpr std::int64_t kSmallTree = 2048;     // nodes
+static constexpr std::int64_t kTileValues = 1 << 17; // half a megabyte
+
+PackedTrees::PackedTrees(const double *split, const std::int32_t *column, const std::int32_t *left,
+                         const std::vector<std::int64_t> &starts, std::int64_t n_columns, std::int64_t n_cells) {
+    const auto n_trees = static_cast<std::int64_t>(starts.size()) - 1;
+    std::int64_t largest = 0;
+    for (std::int64_t i = 0; i < n_trees; ++i)
+        largest = std::max(largest, starts[i + 1] - starts[i]);
+    if (n_columns > (1 << kColumnBits) || n_cells > kMostNodes || largest > kMostNodes)
+        return;
+    starts_ = starts;
+    splits_.assign(split, split + starts[n_trees]);
+    for (std::int64_t i = 0; i < n_trees; ++i) {
+        if (segments_.empty() || starts[i + 1] - starts[segments_.back().first_tree] > kMostNodes ||
+            i - segments_.back().first_tree == kMostTrees)
+            segments_.push_back({i, i});
+        Segment &segment = segments_.back();
+        segment.end_tree = i + 1;
+        const std::int64_t root = starts[i] - starts[segment.first_tree];
+        for (std::int64_t k = starts[i]; k < starts[i + 1]; ++k) {
+            const bool is_leaf = left[k] < 0;
+            const std::int64_t to = is_leaf ? k - starts[i] : left[k];
+            const std::int64_t link = (root + to) << kColumnBits | (is_leaf ? 0 : column[k]);
+            if (is_leaf)
+                splits_[k] = std::numeric_limits<double>::infinity();
+            nodes_.push_back({static_cast<float>(splits_[k]), static_cast<std::uint32_t>(link)});
+            leaves_.push_back(is_leaf ? static_cast<std::uint32_t>((i - segment.first_tree) << kNodeBits | ~left[k])
+                                      : 0);
+        }
+    }
+}
+
+// Few rows where they and a group of trees fit into the nearest cache, else as many as the next one holds.
+std::int64_t PackedTrees::tile(std::int64_t n_columns) const {
+    const auto n_trees = static_cast<std::int64_t>(starts_.size()) - 1;
+    const std::int64_t most = static_cast<std::int64_t>(nodes_.size()) <= kSmallTree * n_trees ? 128 : 512;
+    return std::clamp<std::int64_t>(kTileValues / n_columns, 32, most);
+}
+
+} // namespace isokern

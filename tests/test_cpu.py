@@ -1,0 +1,53 @@
+"""The same cells on every CPU: each instruction set that this one runs gives the same."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+SCRIPT = """
+import zlib
+import numpy as np
+from scipy import sparse
+from isokern import IsolationKernel, _core
+
+rng = np.random.default_rng(0)
+tables = {
+    "normal": rng.normal(size=(700, 20)),
+    "tied": rng.integers(0, 3, size=(700, 20)).astype(float),
+    "offset": 1e6 + rng.normal(size=(700, 20)) * 1e-3,
+    "huge": rng.normal(size=(700, 20)) * 1e300,
+    "single": rng.normal(size=(700, 20)).astype(np.float32),
+}
+print(_core.instruction_set())
+for name, X in tables.items():
+    for rows in (X, sparse.csr_array(X)):
+        for partitioning in ("tree", "voronoi"):
+            if name == "huge" and partitioning == "voronoi":
+                continue
+            for n_cells in (7, 300):
+                kernel = IsolationKernel(partitioning, 30, n_cells, random_state=0).fit(rows)
+                cells = [kernel.apply(rows), kernel.apply(rows[:1]), kernel.apply(rows[3:40])]
+                print(name, partitioning, n_cells, [zlib.crc32(part) for part in cells])
+"""
+
+
+def cells_by(instruction_set):
+    environment = os.environ | {"ISOKERN_ISA": instruction_set}
+    done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    used, _, cells = done.stdout.partition("\n")
+    return used, cells
+
+
+@pytest.mark.parametrize("narrower", ["baseline", "avx2"])
+def test_all_instruction_sets_give_the_same_cells(narrower):
+    widest, cells = cells_by("")
+    used, same_cells = cells_by(narrower)
+    if used == widest:
+        pytest.skip(f"this CPU runs nothing wider than {widest}")
+    assert used == narrower
+    assert same_cells == cells
