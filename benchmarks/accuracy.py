@@ -11,7 +11,7 @@ import sys
 import time
 
 import numpy as np
-from datasets import SOURCES, load
+from datasets import NAMES, load
 
 from isokern import IKOGDClassifier, IsolationKernel, __version__
 
@@ -73,7 +73,7 @@ def print_row(*values):
 def trees():
     """Compare settings on uncapped trees; psi = auto is the default."""
     print_head("Test accuracy with isolation trees, one seed", ["data", "psi", *SETTINGS, "map, s", "paper IK_i"])
-    for name in SOURCES:
+    for name in NAMES:
         data = load(name)
         for n_cells in ("auto", 256, 1024, 4096):
             mapped = Mapped(data, "tree", n_cells, seed=0)
@@ -86,7 +86,7 @@ def voronoi():
     """Compare with the paper's Voronoi cells: psi by held-out training rows, then all rows."""
     columns = ["data", "psi", "held-out accuracy by psi", "paper's setting", "default", "map, s", "paper IK_a"]
     print_head("Test accuracy with Voronoi cells, one seed", columns)
-    for name in SOURCES:
+    for name in NAMES:
         X, y, X_test, y_test = load(name)
         order = np.random.RandomState(1).permutation(len(y))[:30_000]
         cut = int(0.8 * len(order))

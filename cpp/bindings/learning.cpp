@@ -136,8 +136,7 @@ bool are_cells(const CellsArgument &cells, const Vector<std::int64_t> &starts) {
 
 Clock make_clock(std::int64_t rounds, std::int64_t n_support, double scale, double scale_sum) {
     const bool is_sound = rounds >= 0 && rounds <= kLargestRound && n_support >= 0 && n_support <= rounds &&
-                          scale > 0.0 && scale <= 1.0 && scale_sum >= 0.0 &&
-                          scale_sum <= static_cast<double>(rounds);
+                          scale > 0.0 && scale <= 1.0 && scale_sum >= 0.0 && scale_sum <= static_cast<double>(rounds);
     if (!is_sound)
         throw std::invalid_argument("a clock must have 0 <= n_support <= rounds, 0 < scale <= 1 and 0 <= scale_sum <= "
                                     "rounds.");

@@ -121,6 +121,8 @@ NB_MODULE(_core, m) {
     using namespace nb::literals;
 
     m.doc() = "The compiled core of isokern.";
+    // A model that a cache still holds when the interpreter ends is no concern of the user's.
+    nb::set_leak_warnings(false);
     m.def("draw_samples", &bindings::draw_samples, "n_rows"_a, "n_partitionings"_a, "sample_size"_a, "seed"_a);
     m.def("grow_trees", &bindings::grow_trees, "rows"_a.noconvert(), "samples"_a.noconvert(), "max_depth"_a, "seed"_a,
           "threads"_a);

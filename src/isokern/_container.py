@@ -30,6 +30,7 @@ _PREAMBLE = struct.Struct("<8sI36sQQ")
 _ALIGNMENT = 64
 _DIGEST_SIZE = 32
 _CHUNK = 2**20
+_LARGEST_EMPTY = 2**31  # a length that an array without values may have in a smaller file
 # Numbers, truth values, text and dates: nothing that holds Python objects.
 _DTYPE = re.compile(r"[<>|][biufUSmM][0-9]+(\[[0-9]*[A-Za-z]+\])?")
 
@@ -96,9 +97,9 @@ class ContainerReader:
             raise BadFileError("damaged: it holds more than its header describes")
 
     def check_count(self, count: Any) -> int:
-        """Return a count that is to become memory; none can be larger than the file it comes from."""
-        if type(count) is not int or not 0 <= count <= self.size:
-            raise BadFileError(f"damaged: a size must be from 0 to {self.size}; got {count!r}")
+        """Return a count, if it is one that NumPy can work with."""
+        if type(count) is not int or not 0 <= count <= max(self.size, _LARGEST_EMPTY):
+            raise BadFileError(f"damaged: a size must be a number of at least 0 and not absurd; got {count!r}")
         return count
 
     def _check_preamble(self) -> int:

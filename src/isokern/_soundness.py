@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from isokern._rows import CoreRows, CsrRows, n_columns, n_rows
+from isokern._rows import CoreRows, CsrRows, core_rows, n_columns, n_rows
 from isokern._scaling import Scaling
 from isokern.feature_map import IsolationKernel
 from isokern.kernels import NamedKernel, check_kernel
@@ -30,6 +31,7 @@ from isokern.learners.svc import IKSVC
 from isokern.partitionings import IsolationTrees, VoronoiCells
 
 _LARGEST_ROUND = 2**61
+_LARGEST_SCORES = 2**20  # each takes memory, even before there is a support vector
 _LARGEST_WRITTEN_OUT = 2**30  # bytes that sparse points may take when written out, unless the file is large itself
 _LARGEST_FACTOR = 128
 _FEW_COLUMNS = 2048  # up to here the core writes sparse points out
@@ -91,7 +93,7 @@ def check_coefficients(model: CellWeights | SupportVectors) -> None:
     """Raise unless the tables of coefficients are of one shape, with a row for each cell or support vector."""
     _need_array(model.values, np.float64, 2, "weights")
     for table in (model.sums, getattr(model, "squares", None)):
-        need(table is None or (_is_array(table, np.float64) and table.shape == model.values.shape), "weights must fit")
+        _need_like(table, model.values)
     starts = model.starts
     _need_array(starts, np.int64, 1, "starts of cells")
     need(len(starts) > 1 and starts[0] == 0 and (np.diff(starts) > 0).all(), "starts of cells must ascend from 0")
@@ -107,7 +109,7 @@ def check_linear(model: LinearModel) -> None:
     """Raise unless weights, their sums and the counts of their updates fit."""
     _need_array(model.values, np.float64, 2, "weights")
     _need_array(model.n_updates, np.int64, 1, "numbers of updates")
-    need(model.sums is None or (_is_array(model.sums, np.float64) and model.sums.shape == model.values.shape), "sums")
+    _need_like(model.sums, model.values)
     need(len(model.n_updates) == model.values.shape[1], "there must be a number of updates for each column")
 
 
@@ -138,7 +140,7 @@ def check_dual_state(state: dict[str, Any]) -> None:
     need(isinstance(state["kernel"], NamedKernel) and isinstance(rows, CsrRows), "support vectors must be of a kernel")
     _need_array(alpha, np.float64, 2, "coefficients")
     _need_array(births, np.int64, 1, "births")
-    need(alpha.shape[1] == state["n_columns"], "coefficients must have a column for each score")
+    need(alpha.shape[1] == state["n_columns"] <= _LARGEST_SCORES, "coefficients must have a column for each score")
     need(((births >= 0) & (births <= state["clock"].rounds)).all(), "births must be rounds that have been")
     check_points(rows, alpha.nbytes + births.nbytes)
 
@@ -153,6 +155,8 @@ def check_budgeted(model: BudgetedDual) -> None:
     """Raise unless budgets point to points that are there."""
     need(type(model.budgets) is list, "budgets must be a list")
     n = 0 if model.points is None else model.points.shape[0]
+    if sparse.issparse(model.points):
+        check_points(core_rows(model.points, 0, n))
     for budget in model.budgets:
         need(isinstance(budget, Budget), "budgets must be budgets")
         _need_array(budget.points, np.intp, 1, "numbers of points")
@@ -256,8 +260,10 @@ def _is_count(value: object, *, at_least: int = 0) -> bool:
     return type(value) is int and value >= at_least
 
 
-def _is_array(value: object, dtype: type) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype == dtype
+def _need_like(table: Any, values: NDArray[np.float64]) -> None:
+    if table is not None:
+        _need_array(table, np.float64, 2, "sums")
+        need(table.shape == values.shape, "sums must have the shape of the weights")
 
 
 def _need_array(value: object, dtype: type, n_dimensions: int, name: str) -> None:

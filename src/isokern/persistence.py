@@ -1,43 +1,22 @@
 """Models in files: no pickle inside, so that a file from a stranger can do nothing but be wrong.
 
-A file holds a tree of plain values, arrays and objects of a closed list of classes, see :data:`PARTS`.
+A file holds a tree of plain values, arrays and objects of a closed list of classes, see ``isokern._parts``.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.frozen import FrozenEstimator
-from sklearn.svm import LinearSVC
 
-from isokern import _core, _soundness, learners
 from isokern._container import ContainerReader, can_hold, describe_array, open_container, write_container
-from isokern._rows import CsrRows
-from isokern._scaling import Scaling
-from isokern.feature_map import IsolationKernel
-from isokern.kernels import NamedKernel
-from isokern.learners._calibration import ScoreWindow
-from isokern.learners._dual import BudgetedDual, Counts, KernelDual
-from isokern.learners._linear import LinearModel
-from isokern.learners._online import HeldRows, OnlineLearner
-from isokern.learners._weights import CellWeights, SupportVectors
-from isokern.learners.adaraker import AdaRakerModel
-from isokern.learners.budgets import BUDGETS, Budget
-from isokern.learners.fogd import FourierModel
-from isokern.learners.nogd import NystromModel
-from isokern.learners.svc import IKSVC
-from isokern.partitionings import IsolationTrees, VoronoiCells
+from isokern._parts import ESTIMATORS, PARTS, State
 
-State = dict[str, Any]
 Path = str | os.PathLike[str]
-
-ESTIMATORS: tuple[type, ...] = (IsolationKernel, *(getattr(learners, name) for name in learners.__all__))
 
 
 def save(model: Any, path: Path) -> None:
@@ -123,134 +102,9 @@ def read_file(path: Path) -> Any:
         return value
 
 
-# ------------------------------------------------------------------------------------- the classes that a file may name
-
-
-class Part(NamedTuple):
-    """How objects of a class become a state, a dict by name, and a state an object."""
-
-    cls: type
-    take: Callable[[Any], State]
-    make: Callable[[State], Any]
-    check: Callable[[Any], None]
-
-
-def _part(
-    cls: type,
-    check: Callable[[Any], None] = lambda _: None,
-    take: Callable[[Any], State] = lambda value: dict(vars(value)),
-    make: Callable[[State], Any] | None = None,
-) -> Part:
-    return Part(cls, take, make or (lambda state: _restored(cls, state)), check)
-
-
-def _restored(cls: type, state: State) -> Any:
-    """Return an object of such attributes, none of which hides a method."""
-    for name in state:
-        found = getattr(cls, name, None)
-        if callable(found) or isinstance(found, property):
-            raise ValueError(f"{cls.__name__} must not have an attribute {name}.")
-    value: Any = object.__new__(cls)
-    vars(value).update(state)
-    return value
-
-
-_ESTIMATOR_CHECKS: dict[type, Callable[[Any], None]] = {
-    OnlineLearner: _soundness.check_learner,
-    IsolationKernel: _soundness.check_isolation_kernel,
-    IKSVC: _soundness.check_svc,
-}
-
-
-def _estimator_part(cls: type) -> Part:
-    for base, check in _ESTIMATOR_CHECKS.items():
-        if issubclass(cls, base):
-            return _part(cls, check)
-    return _part(cls)
-
-
-def _make_voronoi(state: State) -> VoronoiCells:
-    _soundness.check_points(state["points"], state["samples"].nbytes)
-    return VoronoiCells(**state)
-
-
-def _make_dual(state: State) -> KernelDual:
-    _soundness.check_dual_state(state)
-    model = KernelDual.__new__(KernelDual)
-    model.__setstate__(state)
-    return model
-
-
-_BIT_GENERATORS = {cls.__name__: cls for cls in (np.random.MT19937, np.random.PCG64, np.random.PCG64DXSM)}
-
-
-def _make_bit_generator(state: State) -> Any:
-    # NumPy does not check where in its key the Mersenne Twister stands.
-    name, position = state["bit_generator"], state["state"].get("pos", 0)
-    if name not in _BIT_GENERATORS or not 0 <= position <= 624:
-        raise ValueError(f"bit_generator must be a known one at a place from 0 to 624; got {name!r} at {position!r}.")
-    generator = _BIT_GENERATORS[name](0)
-    generator.state = {  # type: ignore[assignment]
-        key: value for key, value in state.items() if key not in ("has_gauss", "gauss")
-    }
-    return generator
-
-
-def _make_random_state(state: State) -> np.random.RandomState:
-    random_state = np.random.RandomState(_make_bit_generator(state))
-    random_state.set_state(state)
-    return random_state
-
-
-_BUDGETS: tuple[type, ...] = (Budget, *BUDGETS.values())
-
-PARTS: dict[str, Part] = {
-    part.cls.__name__: part
-    for part in (
-        *map(_estimator_part, ESTIMATORS),
-        _part(FrozenEstimator),
-        _part(LinearSVC),
-        _part(
-            IsolationTrees,
-            _soundness.check_trees,
-            take=lambda trees: {"n_columns": trees.n_columns, "n_cells": trees.n_cells, "arrays": trees.arrays},
-            make=lambda state: IsolationTrees(**state),
-        ),
-        _part(VoronoiCells, take=lambda v: {"points": v.points, "samples": v.samples}, make=_make_voronoi),
-        _part(CsrRows, take=lambda rows: rows._asdict(), make=lambda state: CsrRows(**state)),
-        _part(Scaling, _soundness.check_scaling),
-        _part(NamedKernel, _soundness.check_named_kernel),
-        _part(CellWeights, _soundness.check_coefficients),
-        _part(SupportVectors, _soundness.check_coefficients),
-        _part(LinearModel, _soundness.check_linear),
-        _part(FourierModel, _soundness.check_fourier),
-        _part(NystromModel, _soundness.check_nystrom),
-        _part(KernelDual, take=lambda model: model.__getstate__(), make=_make_dual),
-        _part(BudgetedDual, _soundness.check_budgeted),
-        *map(_part, _BUDGETS),
-        _part(AdaRakerModel, _soundness.check_adaraker),
-        _part(ScoreWindow, _soundness.check_window),
-        _part(HeldRows, _soundness.check_held_rows),
-        _part(Counts, _soundness.check_counts),
-        _part(
-            _core.Clock,
-            take=lambda clock: {name: getattr(clock, name) for name in ("rounds", "n_support", "scale", "scale_sum")},
-            make=lambda state: _core.Clock(**state),
-        ),
-        _part(np.random.RandomState, take=lambda random: random.get_state(legacy=False), make=_make_random_state),
-        _part(
-            np.random.Generator,
-            take=lambda generator: generator.bit_generator.state,
-            make=lambda state: np.random.Generator(_make_bit_generator(state)),
-        ),
-    )
-}
 _PLAIN = (type(None), bool, int, str)
 _CONTAINERS = (list, tuple, dict)
 _TABLES = {cls.__name__: cls for cls in (sparse.csr_array, sparse.csr_matrix)}
-
-
-# ------------------------------------------------------------------------------------------------- values and headers
 
 
 class _Encoder:
@@ -268,7 +122,7 @@ class _Encoder:
             return value
         if kind in _CONTAINERS:
             return self._encode_items(value, where)
-        if isinstance(value, np.ndarray | np.generic) and not isinstance(value, np.ma.MaskedArray):
+        if isinstance(value, np.ndarray | np.generic):
             return self._encode_array(value, where)
         return {"kind": "float", "value": repr(value)} if kind is float else self._encode_object(value, where)
 
@@ -281,6 +135,9 @@ class _Encoder:
         return items if kind == "list" else {"kind": kind, "items": items}
 
     def _encode_array(self, value: Any, where: str) -> State:
+        if isinstance(value, np.ma.MaskedArray):
+            parts = [value.data, np.ma.getmaskarray(value)]
+            return {"kind": "masked", "parts": self.encode(parts, where)}
         array = np.asarray(value)
         if array.dtype.kind in "OT" and array.ndim == 1:
             items = self.encode(array.tolist(), where)
@@ -326,7 +183,7 @@ class _Decoder:
         if kind in ("array", "scalar"):
             array = self._reader.read_array(header)
             return array if kind == "array" else array[()]
-        if kind not in ("float", "tuple", "dict", "objects", "texts", "table", "object", "same"):
+        if kind not in ("float", "tuple", "dict", "objects", "texts", "masked", "table", "object", "same"):
             raise ValueError(f"a value must be of a known kind; got {kind!r}.")
         return getattr(self, f"_decode_{kind}")(header)
 
@@ -347,6 +204,9 @@ class _Decoder:
 
     def _decode_texts(self, header: State) -> NDArray[Any]:
         return np.array([str(self.decode(item)) for item in header["items"]], dtype="T")
+
+    def _decode_masked(self, header: State) -> NDArray[Any]:
+        return np.ma.MaskedArray(*self.decode(header["parts"]))
 
     def _decode_table(self, header: State) -> Any:
         shape = tuple(self._reader.check_count(n) for n in header["shape"][:1]) + tuple(header["shape"][1:])

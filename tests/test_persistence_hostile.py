@@ -1,0 +1,371 @@
+"""Files that are damaged, foreign, or made to do harm: an error, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+from forging import Forgery
+from isokern import (
+    IKSVC,
+    AdaRakerClassifier,
+    FOGDClassifier,
+    IKOGDClassifier,
+    IsolationKernel,
+    NOGDClassifier,
+    OGDClassifier,
+)
+from isokern._container import write_container
+from isokern.persistence import load, read_file, save, write_file
+from learning import SMALL, make_rows
+
+MODELS = {
+    "trees": IKOGDClassifier(**SMALL, scale="minmax", n_initial=50),
+    "holding rows": IKOGDClassifier(**SMALL, n_initial=5000),
+    "dual": IKOGDClassifier(evaluation="dual", schedule="constant", **SMALL, n_initial=50),
+    "voronoi": IKOGDClassifier("voronoi", loss="logistic", average=True, **SMALL, n_initial=50),
+    "svc": IKSVC(**SMALL),
+    "ogd": OGDClassifier(gamma=0.5, random_state=0),
+    "budget": OGDClassifier(gamma=0.5, budget=10, strategy="random", random_state=0),
+    "nogd": NOGDClassifier(gamma=0.5, n_landmarks=20, random_state=0),
+    "nogd, before the switch": NOGDClassifier(gamma=0.5, n_landmarks=500, random_state=0),
+    "fogd": FOGDClassifier(gamma=0.5, n_frequencies=5, random_state=np.random.RandomState(0)),
+    "adaraker": AdaRakerClassifier([1.0, 2.0], n_directions=3, random_state=0),
+}
+SPARSE = ["holding rows", "ogd", "nogd", "budget"]
+
+
+def save_models(folder):
+    X, y = make_rows(60, 3)
+    for name, model in MODELS.items():
+        learn = clone(model).fit if name == "svc" else clone(model).partial_fit
+        save(learn(X, y), folder / name)
+    for name in SPARSE:
+        save(clone(MODELS[name]).partial_fit(sparse.csr_array(X), y), folder / f"sparse {name}")
+    save(IsolationKernel("voronoi", **SMALL).fit(sparse.csr_array(X)), folder / "sparse voronoi")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Return a folder with saved models."""
+    folder = tmp_path_factory.mktemp("models")
+    save_models(folder)
+    return folder
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.isokern"
+
+
+def assert_refused(path, match):
+    with pytest.raises(ValueError, match=match) as caught:
+        load(path)
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+# Damage
+
+
+def small_file(path):
+    X, _ = make_rows(20)
+    save(IsolationKernel(n_partitionings=2, n_cells=4, random_state=0).fit(X), path)
+    return path.read_bytes()
+
+
+def test_a_byte_changed_anywhere_is_noticed(path):
+    whole = small_file(path)
+    for k in range(len(whole)):
+        path.write_bytes(whole[:k] + bytes([whole[k] ^ 1 << k % 8]) + whole[k + 1 :])
+        assert_refused(path, r"not an isokern file|format must be 1|truncated|damaged: it|checksum does not match")
+
+
+def test_a_byte_changed_in_header_array_or_digest_is_a_wrong_checksum(path):
+    whole = small_file(path)
+    for k in (64, 200, len(whole) - 100, len(whole) - 1):
+        path.write_bytes(whole[:k] + bytes([whole[k] ^ 255]) + whole[k + 1 :])
+        assert_refused(path, "damaged: its checksum does not match")
+
+
+def test_a_file_cut_anywhere_is_noticed(path):
+    whole = small_file(path)
+    for k in range(1, len(whole)):
+        path.write_bytes(whole[:k])
+        assert_refused(path, "truncated")
+
+
+def test_bytes_after_the_end_are_noticed(path):
+    path.write_bytes(small_file(path) + b"\0")
+    assert_refused(path, r"damaged: it has \d+ bytes in place of \d+")
+
+
+FOREIGN = {
+    "nothing": b"",
+    "text": b"isokern, a library",
+    "pickle": pickle.dumps(IKSVC()),
+    "zip": b"PK\3\4" + bytes(500),
+    "zeros": bytes(1000),
+}
+
+
+@pytest.mark.parametrize("content", FOREIGN.values(), ids=FOREIGN)
+def test_a_foreign_file_is_not_an_isokern_file(content, path):
+    path.write_bytes(content)
+    assert_refused(path, "not an isokern file")
+
+
+def test_a_pickle_is_never_loaded(path, tmp_path):
+    class Harm:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "harm"),)
+
+    path.write_bytes(pickle.dumps(Harm()))
+    assert_refused(path, "not an isokern file")
+    assert not (tmp_path / "harm").exists()
+
+
+def test_a_newer_format_is_refused_by_name(path):
+    whole = bytearray(small_file(path))
+    whole[8:20] = struct.pack("<I8s", 7, b"12.3\0\0\0\0")
+    path.write_bytes(whole)
+    assert_refused(path, r"format must be 1; got 7, written by isokern 12.3")
+
+
+def test_a_path_that_is_not_there_keeps_its_error(path):
+    with pytest.raises(FileNotFoundError, match="No such file"):
+        load(path)
+
+
+def test_a_file_of_something_else_is_no_model(path):
+    write_file(path, {"model": IKSVC()})
+    assert_refused(path, "it must hold an estimator; got dict")
+
+
+# Headers that are wrong, with a right digest
+
+
+def an_array(dtype="<f8", shape=(2,)):
+    return {"kind": "array", "dtype": dtype, "shape": list(shape)}
+
+
+def deep(n):
+    header = []
+    for _ in range(n):
+        header = [header]
+    return header
+
+
+BAD_HEADERS = {
+    "an unknown kind": ({"kind": "call"}, "a value must be of a known kind; got 'call'"),
+    "a kind of another name": ({"kind": "__init__"}, "a value must be of a known kind"),
+    "no kind": ({}, "damaged"),
+    "an unknown class": ({"kind": "object", "class": "os.system", "state": {}}, "damaged"),
+    "a class that is none": ({"kind": "object", "class": [], "state": {}}, "damaged"),
+    "objects": (an_array("|O"), "a dtype must be of numbers or text; got '|O'"),
+    "a structure": (an_array("f8,f8"), "a dtype must be of numbers or text"),
+    "a dtype by another name": (an_array("float64"), "a dtype must be of numbers or text"),
+    "a dtype that is none": (an_array("<f3"), "damaged"),
+    "an absurd length": (an_array(shape=(10**12,)), "a size must be a number"),
+    "an absurd product": (an_array(shape=(90,) * 8), "an array is longer than the file"),
+    "an absurd length of nothing": (an_array(shape=(0, 10**12)), "a size must be a number"),
+    "a length below 0": (an_array(shape=(-1,)), "a size must be a number"),
+    "a length that is no integer": (an_array(shape=(True,)), "a size must be a number"),
+    "too many dimensions": (an_array(shape=(1,) * 9), "a shape must be a list of at most 8"),
+    "a shape that is none": ({**an_array(), "shape": 2}, "a shape must be a list"),
+    "more arrays than there are": ([an_array()] * 20, "an array is longer than the file"),
+    "fewer arrays than there are": (None, "it holds more than its header describes"),
+    "a wrong truth value": (an_array("|b1", (16,)), "a truth value must be 0 or 1"),
+    "a wrong character": (an_array("<U4", (1,)), "text must be of Unicode characters"),
+    "an object before it is there": ([{"kind": "same", "as": 0}, an_array()], "damaged"),
+    "an object from the end": ([{"kind": "same", "as": -1}, an_array()], "a size must be a number"),
+    "a float by name": ({"kind": "float", "value": "exit"}, "damaged"),
+    "a dict with a list as key": ({"kind": "dict", "items": [[[], 1]]}, "damaged"),
+    "great depth": (deep(900), "damaged"),
+    "a method hidden": (
+        {"kind": "object", "class": "IKSVC", "state": {"predict": 1}},
+        "IKSVC must not have an attribute predict",
+    ),
+    "a property hidden": (
+        {"kind": "object", "class": "IKOGDRegressor", "state": {"mean_": 1.0}},
+        "IKOGDRegressor must not have an attribute mean_",
+    ),
+}
+
+
+@pytest.mark.parametrize(("header", "match"), BAD_HEADERS.values(), ids=BAD_HEADERS)
+def test_a_header_that_is_wrong_is_an_error(header, match, path):
+    write_container(path, header, [np.full(2, -1.5)], "0")
+    with pytest.raises(ValueError, match=match.replace("|", r"\|")):
+        read_file(path)
+
+
+def test_a_header_that_is_no_json_is_an_error(path, monkeypatch):
+    monkeypatch.setattr("isokern._container.json.dumps", lambda *_, **__: "[" * 100_000)
+    write_container(path, None, [], "0")
+    assert_refused(path, "damaged")
+
+
+# Models whose parts do not fit, with a right digest
+
+
+def put(*names, value):
+    def change(forgery):
+        node = forgery.node(*names[:-1])
+        node["state"][names[-1]] = value
+
+    return change
+
+
+def set_at(*names, at, value):
+    def change(forgery):
+        forgery.array(*names)[at] = value
+
+    return change
+
+
+def reshape(*names, to):
+    def change(forgery):
+        array = forgery.array(*names)
+        forgery.replace(np.resize(array, to(array.shape)), *names)
+
+    return change
+
+
+def fewer(shape):
+    return (shape[0] - 1, *shape[1:])
+
+
+def wider(shape):
+    return (*shape[:-1], shape[-1] + 1)
+
+
+def points_outside(forgery):
+    points = forgery.node("_model", "budgets")[0]["state"]["points"]
+    forgery.arrays[forgery.places[id(points)]].fill(10**6)
+
+
+def columns_outside(forgery):
+    table = forgery.node("_held", "_parts")[0]["items"][0]
+    forgery.arrays[forgery.places[id(table["parts"][1])]].fill(10**6)
+
+
+def place_outside(forgery):
+    for item in forgery.node("random_state", "state")["items"]:
+        if item[0] == "pos":
+            item[1] = 10**6
+
+
+TREES = ("kernel_", "_partitionings", "arrays")
+BAD_MODELS = {
+    "a tree's child outside": ("trees", set_at(*TREES, "left", at=0, value=2**31 - 1)),
+    "a leaf's column outside": ("trees", set_at(*TREES, "column", at=-1, value=2**31 - 1)),
+    "trees without an array": ("trees", lambda f: f.node(*TREES)["items"].pop()),
+    "cells that are not the trees'": ("trees", put("kernel_", "_partitionings", "n_cells", value=2**40)),
+    "other cells": ("trees", put("kernel_", "n_cells_", value=100)),
+    "starts of other cells": ("trees", set_at("kernel_", "_cell_starts", at=-1, value=10**6)),
+    "a map that is none": ("trees", put("kernel_", "_partitionings", value={"kind": "same", "as": 0})),
+    "a kernel that is none": ("trees", put("kernel_", value=1)),
+    "a scaling of other columns": ("trees", reshape("kernel_", "_scaling", "offset", to=lambda shape: (1,))),
+    "weights for fewer cells": ("trees", reshape("_model", "values", to=fewer)),
+    "weights of more scores": ("trees", reshape("_model", "values", to=wider)),
+    "squares of another shape": ("trees", reshape("_model", "squares", to=fewer)),
+    "starts that are not the kernel's": ("trees", set_at("_model", "starts", at=1, value=9)),
+    "starts that descend": ("trees", set_at("_model", "starts", at=1, value=-9)),
+    "a clock of nonsense": ("trees", put("_model", "clock", "rounds", value=-1)),
+    "a clock that is none": ("trees", put("_model", "clock", "rounds", value="x")),
+    "a window of another size": ("trees", reshape("_window", "scores", to=fewer)),
+    "a window of other scores": ("trees", reshape("_window", "scores", to=wider)),
+    "a window of other classes": ("trees", set_at("_window", "classes", at=0, value=99)),
+    "classes that descend": ("trees", set_at("classes_", at=0, value=99)),
+    "fewer counts than classes": ("trees", reshape("_counts", to=fewer)),
+    "a model that is none": ("trees", put("_model", value={"kind": "list"})),
+    "a model of another learner": ("trees", put("_model", value=None)),
+    "rows that are not counted": ("holding rows", put("_held", "n", value=10**9)),
+    "more support vectors than there are": ("dual", put("_model", "n", value=2**62)),
+    "support vectors of another kernel": ("dual", reshape("_model", "cells", to=wider)),
+    "points beyond": ("voronoi", set_at("kernel_", "_partitionings", "samples", at=(0, 0), value=10**6)),
+    "points of other columns": ("voronoi", reshape("kernel_", "_partitionings", "points", to=wider)),
+    "sums of another shape": ("voronoi", reshape("_model", "sums", to=fewer)),
+    "a machine of other weights": ("svc", reshape("_weights", to=fewer)),
+    "a machine of other intercepts": ("svc", reshape("linear_", "intercept_", to=lambda shape: (1,))),
+    "a kernel of a high degree": ("ogd", put("_model", "kernel", "degree", value=2**30)),
+    "a kernel of no name": ("ogd", put("_model", "kernel", "name", value="x")),
+    "scores without coefficients": ("ogd", put("_model", "n_columns", value=10**9)),
+    "other columns": ("ogd", put("_model", "n_features", value=1)),
+    "points that are not there": ("budget", points_outside),
+    "a projection of other landmarks": ("nogd", reshape("_model", "projection", to=fewer)),
+    "other updates": ("nogd", reshape("_model", "linear", "n_updates", to=lambda shape: (50,))),
+    "more landmarks than wanted": ("nogd, before the switch", put("_model", "n_landmarks", value=1)),
+    "weights of fewer frequencies": ("fogd", reshape("_model", "linear", "values", to=fewer)),
+    "a place outside of a generator": ("fogd", place_outside),
+    "other experts": ("adaraker", reshape("_model", "theta", to=fewer)),
+    "more rounds than experts": ("adaraker", put("_model", "clock", "rounds", value=2**40)),
+    "absurdly many rounds": ("adaraker", put("_model", "clock", "rounds", value=10**3000)),
+    "fewer confidences": ("adaraker", reshape("_model", "confidences", to=fewer)),
+    "sparse rows that point outside": ("sparse holding rows", columns_outside),
+    "sparse points that point outside": (
+        "sparse voronoi",
+        set_at("_partitionings", "points", "columns", at=0, value=2**31 - 1),
+    ),
+    "sparse points of starts outside": (
+        "sparse voronoi",
+        set_at("_partitionings", "points", "starts", at=1, value=2**62),
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "change"), BAD_MODELS.values(), ids=BAD_MODELS)
+def test_a_model_whose_parts_do_not_fit_is_refused(name, change, files, path):
+    forgery = Forgery(files / name)
+    change(forgery)
+    forgery.write(path)
+    assert_refused(path, "damaged")
+
+
+def test_a_forgery_that_changes_nothing_is_loaded(files, path):
+    X, _ = make_rows(60, 3)
+    for file in files.iterdir():
+        Forgery(file).write(path)
+        model = load(path)
+        if hasattr(model, "predict"):
+            assert np.array_equal(model.predict(X), load(file).predict(X))
+
+
+def test_sparse_points_do_not_take_absurd_memory(files, path, run_script, memory_is_known):
+    n = 200_000
+    forgery = Forgery(files / "sparse voronoi")
+    places = ("_partitionings", "points")
+    forgery.replace(np.zeros(n + 1, dtype=np.int64), *places, "starts")
+    forgery.node(*places)["state"]["n_columns"] = 2048
+    forgery.node()["state"]["n_features_in_"] = 2048
+    forgery.write(path)
+    found = run_script(
+        """
+import sys
+from isokern.persistence import load
+before = megabytes("VmHWM")
+try:
+    load(sys.argv[1])
+except ValueError as error:
+    print("written out" in str(error), megabytes("VmHWM") - before < 100)
+""",
+        path,
+    )
+    assert found == "True True"
+
+
+FUZZ = Path(__file__).with_name("fuzz_files.py").read_text()
+
+
+def test_hundreds_of_forgeries_do_no_harm(files, path, run_script, memory_is_known):
+    found = run_script(FUZZ, Path(__file__).parent, 0, 600, path, *sorted(files.iterdir()))
+    n_loaded, megabytes = map(float, found.split())
+    assert n_loaded > 50
+    assert megabytes < 700
