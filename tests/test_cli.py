@@ -24,7 +24,7 @@ EXAMPLES = {
     name: re.findall(r"^Example: isokern (.+)$", inspect.getdoc(command) or "", flags=re.MULTILINE)
     for name, command in COMMANDS.items()
 }
-SMALL = ("--partitionings", 10)
+SMALL = ("--partitionings", 10, "--threads", 1)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from isokern import data
 from isokern._checks import one_of
@@ -143,3 +144,10 @@ def label_text(label: Any) -> str:
     if isinstance(label, float | np.floating):
         return str(int(label)) if float(label).is_integer() else repr(float(label))
     return str(label)
+
+
+def label_lines(labels: NDArray[Any]) -> str:
+    """Return labels as text, a line for each."""
+    names = labels.tolist()
+    lines = {name: f"{label_text(name)}\n" for name in set(names)}  # a long stream has few
+    return "".join(lines[name] for name in names)

@@ -10,7 +10,7 @@ import os
 import sys
 from typing import Any, BinaryIO
 
-from isokern.cli._input import label_text
+from isokern.cli._input import label_lines
 from isokern.evaluation import Record
 
 
@@ -75,7 +75,7 @@ class Outputs:
             self._files["records"].write(json.dumps(numbers) + "\n")
         self._has_header = True
         if record.predictions is not None:
-            self._files["predictions"].write("".join(f"{label_text(label)}\n" for label in record.predictions))
+            self._files["predictions"].write(label_lines(record.predictions))
 
     def sync(self) -> dict[str, int]:
         """Make sure that all of it is on the disk, and return the files' sizes."""

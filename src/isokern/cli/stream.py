@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from typing import Annotated, Any
 
 import typer
@@ -99,22 +100,22 @@ def stream(
         settings=settings,
     )
     shaping = {
+        "learner": type(learner).__name__,
+        **{name: repr(value) for name, value in learner.get_params(deep=False).items()},
         "initial": initial,
         "block": block,
         "delay": delay,
         "metrics": listed(metrics),
         "classes": None if classes is None else source.labels_of(classes),
-        "learner": type(learner).__name__,
-        "parameters": {name: repr(value) for name, value in learner.get_params(deep=False).items() if name != "n_jobs"},
+        "input": [source.kind, source.label, source.columns, source.is_dense],
         "records": records,
         "predictions": predictions,
-        "input": [source.kind, source.label, source.columns, source.is_dense],
     }
     run = Run(learner, shaping, Outputs(records, predictions))
     names = source.feature_names()
     checkpoints = Checkpoints(checkpoint, every)
-    checkpoints.begin(run, resume=resume)
-    with Interrupts().heeded() as interrupts:
+    with closing(run.outputs), Interrupts().heeded() as interrupts:
+        checkpoints.begin(run, resume=resume)
         try:
             if not run.is_done:
                 _follow(run, source, checkpoints, interrupts, quiet=quiet)
@@ -123,7 +124,7 @@ def stream(
             _end(run, names, out)
             errors.print(f"stopped after {run.n_rows:,} rows", style="yellow")
             raise typer.Exit(128 + (interrupts.number or 2)) from None
-    _end(run, names, out)
+        _end(run, names, out)
 
 
 def _follow(run: Run, source: Input, checkpoints: Checkpoints, interrupts: Interrupts, *, quiet: bool) -> None:
@@ -153,7 +154,6 @@ def _shorten(learner: Any, n_rows: int) -> None:
 
 def _end(run: Run, names: list[str] | None, out: str | None) -> None:
     """Save the model and print what came of it, but not among records or predictions."""
-    run.outputs.close()
     if out is not None and run.n_rows:
         name_columns(run.learner, names)
         isokern.save(run.learner, out)
