@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import subprocess
 import sys
@@ -21,6 +22,12 @@ from isokern.data import write_libsvm
 
 COMMAND = [sys.executable, "-c", "from isokern.cli import main; main()"]
 NAMES = ["a", "b", "c", "d"]
+
+# A run along a stream that is long enough to be stopped.
+N_ROWS, INITIAL, BLOCK = 2500, 100, 20
+RUN = ("--initial", INITIAL, "--block", BLOCK, "--threads", 1)
+CELLS = ("--partitionings", 10, "--cells", 16)
+OUTPUTS = ("--records", "records", "--predictions", "predictions", "--out", "model")
 
 
 class Done(NamedTuple):
@@ -91,3 +98,25 @@ def write_files(folder, n=600):
     write_libsvm(folder / "rows.txt.xz", X, y)
     write_csv(folder / "rows.csv", X, np.where(y > 0, "same", "other"))
     return X, y
+
+
+def without_times(record):
+    """Return what does not differ from run to run."""
+    return {name: value for name, value in record.items() if "seconds" not in name}
+
+
+def read_records(path):
+    """Return records without what differs from run to run."""
+    lines = path.read_text().splitlines()
+    return [without_times(json.loads(line, parse_constant=pytest.fail)) for line in lines]
+
+
+def end_of(folder):
+    """Return all that a run leaves that must not depend on how often it was stopped."""
+    return read_records(folder / "records"), (folder / "predictions").read_text(), (folder / "model").read_bytes()
+
+
+def untroubled(folder, *arguments):
+    """Return what a run leaves that is never stopped, and how well it did."""
+    facts = succeed(folder, "stream", *arguments, *RUN, *CELLS, *OUTPUTS).facts
+    return end_of(folder), facts["accuracy"]

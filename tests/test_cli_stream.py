@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 import isokern
-from command_line import finish, make_table, run, start, succeed, write_csv, write_files
+from command_line import finish, make_table, read_records, run, start, succeed, without_times, write_csv, write_files
 from isokern.cli import _show
 from isokern.cli._method import METHODS
 from isokern.data import blocks, write_libsvm
@@ -26,16 +26,6 @@ def folder(tmp_path):
     """Return a folder with small files."""
     write_files(tmp_path)
     return tmp_path
-
-
-def without_times(record):
-    return {name: value for name, value in record.items() if "seconds" not in name}
-
-
-def read_records(path):
-    """Return records without what differs from run to run."""
-    lines = path.read_text().splitlines()
-    return [without_times(json.loads(line, parse_constant=pytest.fail)) for line in lines]
 
 
 def expected_records(learner, stream, **options):

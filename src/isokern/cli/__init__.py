@@ -58,6 +58,8 @@ def main() -> None:
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         print_remark("error", str(error) or type(error).__name__, "red")
         code = 1
+    except KeyboardInterrupt:  # so early that typer has not begun to look out for it
+        code = 130
     sys.exit(code)
 
 
