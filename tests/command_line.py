@@ -69,7 +69,7 @@ def succeed(folder, *arguments, stdin=""):
 def start(folder, *arguments, **options):
     """Start a command in a process of its own."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    there = os.environ | {"PYTHONPATH": str(Path(isokern.__file__).parents[1])}
+    there = os.environ | {"PYTHONPATH": str(Path(isokern.__file__).parents[1]), "PYTHONUNBUFFERED": ""}
     return subprocess.Popen([*COMMAND, *map(str, arguments)], cwd=folder, env=there, text=True, **pipes | options)
 
 

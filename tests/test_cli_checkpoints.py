@@ -51,9 +51,16 @@ def test_what_was_written_after_the_checkpoint_is_cut_off(stopped):
     folder, arguments = stopped
     for name in ("records", "predictions"):
         with (folder / name).open("a") as file:
-            file.write("half a li")
+            file.write("more\n" * 10**5 + "half a li")
     succeed(folder, "stream", *arguments, "--resume")
     assert end_of(folder) == untroubled(folder, "rows.txt")[0]
+
+
+def test_what_a_killed_run_has_left_of_a_checkpoint_is_cleared_away(stopped):
+    folder, arguments = stopped
+    (folder / "checkpoints" / ".checkpoint.isokern.x1y2.part").write_text("half of i")
+    succeed(folder, "stream", *arguments, "--resume")
+    assert os.listdir(folder / "checkpoints") == ["checkpoint.isokern"]
 
 
 def test_records_of_csv_keep_their_one_header(folder, monkeypatch):

@@ -177,6 +177,25 @@ def test_a_run_that_waits_for_rows_can_be_interrupted(folder):
     assert_learned(folder / "model", INITIAL + BLOCK, is_dense=False)
 
 
+def test_a_signal_within_a_block_waits_for_its_end(folder, monkeypatch):
+    expected, _ = untroubled(folder, "rows.txt")
+    options = ("rows.txt", *RUN, *CELLS, *OUTPUTS, "--checkpoint", "checkpoints")
+    take = Run.take
+
+    def interrupted(self, X, y):
+        if self.n_blocks == 8:
+            os.kill(os.getpid(), signal.SIGINT)
+        return take(self, X, y)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Run, "take", interrupted)
+        done = run(folder, "stream", *options)
+    assert (done.code, done.err) == (130, f"stopped after {INITIAL + 8 * BLOCK} rows\n")
+    assert_learned(folder / "model", INITIAL + 8 * BLOCK, is_dense=False)
+    succeed(folder, "stream", *options, "--resume")
+    assert end_of(folder) == expected
+
+
 def test_a_second_signal_ends_at_once_and_leaves_the_checkpoint_as_it_was(folder, monkeypatch):
     expected, _ = untroubled(folder, "rows.txt")
     options = ("rows.txt", *RUN, *CELLS, *OUTPUTS, "--checkpoint", "checkpoints", "--every", 0)
