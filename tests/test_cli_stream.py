@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import select
 
 import numpy as np
 import pytest
@@ -202,6 +203,7 @@ def test_records_come_while_rows_are_still_to_come(folder):
         for begin, end in ((0, 100), (100, 110), (110, 120)):
             process.stdin.write("".join(lines[begin:end]))
             process.stdin.flush()
+            assert select.select([process.stdout], [], [], 60)[0]
             assert json.loads(process.stdout.readline())["n_seen"] == end - 100
         done = finish(process, "".join(lines[120:125]))
     assert json.loads(done.out)["n_seen"] == 25
