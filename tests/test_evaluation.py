@@ -11,6 +11,7 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import make_friedman1
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
 from sklearn.naive_bayes import BernoulliNB, GaussianNB
 from sklearn.svm import SVC, LinearSVC
@@ -20,12 +21,14 @@ from isokern import (
     AdaRakerClassifier,
     FOGDClassifier,
     IKOGDClassifier,
+    IKOGDClassifierCV,
     IKOGDRegressor,
     IsolationKernel,
     NOGDClassifier,
     OGDClassifier,
 )
-from isokern.evaluation import Prequential, holdout, prequential
+from isokern.evaluation import Prequential, holdout, measure, prequential
+from isokern.partitionings import IsolationTrees
 from learning import SMALL, make_rows, same_model, stream_learner
 
 LEARNERS = {
@@ -454,6 +457,125 @@ def test_holdout_maps_each_test_row_once(counted_rows):
     learner = IKOGDClassifier(kernel=kernel)
     holdout(learner, (X[:150], y[:150]), (X[150:], y[150:]), metrics=["auc", "log_loss"])
     assert counted_rows.rows_applied == 240
+
+
+# -- a search, once it has chosen
+
+
+@pytest.fixture
+def mapped_rows(monkeypatch):
+    """Return a list to which every map adds how many rows it was given."""
+    mapped, apply = [], IsolationTrees.apply
+
+    def counted(trees, rows, cells, threads):
+        mapped.append(len(cells))
+        apply(trees, rows, cells, threads)
+
+    monkeypatch.setattr(IsolationTrees, "apply", counted)
+    return mapped
+
+
+def chosen():
+    """Return a search that has chosen from the first 60 rows, and blocks of the others."""
+    X, y = make_rows(240)
+    search = IKOGDClassifierCV(n_partitionings=6, n_cells=(4, 8), cv=3, random_state=0)
+    return search.fit(X[:60], y[:60]), cut(X[60:], y[60:])
+
+
+@pytest.mark.parametrize("delay", [0, 2])
+def test_a_search_s_rows_are_mapped_once(mapped_rows, delay):
+    search, blocks = chosen()
+    mapped_rows.clear()
+    list(prequential(search, blocks, delay=delay, metrics=["auc", "log_loss", "f1"]))
+    assert mapped_rows == [30] * 6
+
+
+@pytest.mark.parametrize("delay", [0, 2])
+def test_a_search_goes_on_as_what_it_has_chosen(delay):
+    (search, blocks), (twin, _) = chosen(), chosen()
+    records = list(prequential(search, blocks, delay=delay, metrics="log_loss"))
+    assert records == list(prequential(twin.best_estimator_, blocks, delay=delay, metrics="log_loss"))
+    assert records[0].n_seen == 30
+    assert same_model(search.best_estimator_, twin.best_estimator_)
+
+
+def test_a_search_that_has_not_chosen_says_so():
+    search = IKOGDClassifierCV(random_state=0)
+    with pytest.raises(NotFittedError, match="call fit first"):
+        list(prequential(search, make_blocks()))
+
+
+# -- measuring
+
+
+def test_a_learner_that_is_measured_stays_as_it_is():
+    X, y = make_rows(240)
+    learner = stream_learner().fit(X, y)
+    before = copy.deepcopy(learner)
+    list(measure(learner, cut(X, y), metrics="auc"))
+    assert same_model(learner, before)
+
+
+MEASURED = {
+    "IK-OGD": stream_learner,
+    "IK-SVM": lambda: IKSVC(random_state=0),
+    "naive Bayes": GaussianNB,
+    "search": lambda: chosen()[0],
+}
+
+
+@pytest.mark.parametrize("make", MEASURED.values(), ids=MEASURED)
+def test_it_measures_what_holdout_measures(make):
+    X, y = make_rows(240)
+    learner = make().fit(X, y)
+    *_, last = measure(learner, cut(X, y), metrics=["f1", "kappa"])
+    assert last.n_seen == last.n_labelled == 240
+    assert last.accuracy == learner.score(X, y)
+    expected = holdout(make(), (X, y), (X, y), metrics=["f1", "kappa"])
+    assert last.metrics == pytest.approx(expected.metrics)
+
+
+def test_its_predictions_are_those_of_the_learner():
+    X, y = make_rows(240)
+    learner = stream_learner().fit(X, y)
+    records = list(measure(learner, cut(X, None)))
+    assert np.array_equal(np.concatenate([record.predictions for record in records]), learner.predict(X))
+    assert [(record.n_seen, record.n_labelled) for record in records] == [(n, 0) for n in range(30, 241, 30)]
+
+
+def test_rows_without_a_label_are_not_measured():
+    X, y = make_rows(240)
+    learner, gone = stream_learner().fit(X, y), np.arange(240) % 3 == 0
+    *_, last = measure(learner, cut(X, np.where(gone, np.nan, y)))
+    assert (last.n_seen, last.n_labelled) == (240, 160)
+    assert last.accuracy == learner.score(X[~gone], y[~gone])
+
+
+@pytest.mark.parametrize("make", [stream_learner, lambda: chosen()[0]], ids=["IK-OGD", "search"])
+def test_each_row_that_is_measured_is_mapped_once(make, mapped_rows):
+    X, y = make_rows(240)
+    learner = make().fit(X, y)
+    mapped_rows.clear()
+    list(measure(learner, cut(X, y), metrics=["auc", "log_loss", "f1"]))
+    assert mapped_rows == [30] * 8
+
+
+def test_a_regressor_is_measured_as_well():
+    X, y = make_friedman1(240, random_state=0)
+    learner = IKOGDRegressor(random_state=0).fit(X, y)
+    *_, last = measure(learner, cut(X, y))
+    assert last.metrics["r2"] == pytest.approx(learner.score(X, y))
+    assert last.accuracy is None
+
+
+def test_a_learner_that_is_not_fitted_cannot_be_measured():
+    with pytest.raises(NotFittedError, match="learner must be fitted; got IKOGDClassifier that is not"):
+        next(measure(stream_learner(), make_blocks()))
+
+
+def test_what_cannot_predict_cannot_be_measured():
+    with pytest.raises(ValueError, match="learner must have predict"):
+        measure(IsolationKernel(), make_blocks())
 
 
 # -- wrong arguments

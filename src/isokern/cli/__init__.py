@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+import warnings
+from typing import Annotated, Any
 
 import typer
 
 from isokern import __version__
-from isokern.cli._show import errors
+from isokern.cli._show import print_remark, results
 from isokern.cli.data import data
 from isokern.cli.demo import demo
 from isokern.cli.evaluate import evaluate
@@ -30,7 +31,7 @@ for command in (demo, fit, predict, stream, evaluate, data, info):
 
 def _show_version(asked: bool) -> None:
     if asked:
-        errors.print(f"isokern {__version__}", highlight=False)
+        results.print(f"isokern {__version__}")
         raise typer.Exit
 
 
@@ -41,15 +42,26 @@ def _options(
     pass
 
 
+# Newer releases of typer have click's exceptions under a name of their own, and this one in common with older ones.
+_UsageError: Any = typer.BadParameter.__base__
+
+
 def main() -> None:
-    """Run a command; what is wrong with its input becomes one line and an exit code of 1."""
+    """Run a command; what is wrong becomes one line and an exit code: 2 for the options, 1 for what they name."""
+    warnings.showwarning = _show_warning
     try:
-        app()
-    except (ValueError, OSError, ImportError, MemoryError) as error:
-        text = str(error) or type(error).__name__
-        errors.print(f"[bold red]error:[/] {_escaped(text)}", soft_wrap=True, highlight=False)
-        sys.exit(1)
+        code = app(prog_name="isokern", standalone_mode=False)
+    except _UsageError as error:
+        if text := error.format_message().rstrip("."):  # there is none if help was shown in place of it
+            print_remark("error", f"{text}. See {error.ctx.command_path} --help.", "red")
+        code = error.exit_code
+    except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
+        print_remark("error", str(error) or type(error).__name__, "red")
+        code = 1
+    except KeyboardInterrupt:  # so early that typer has not begun to look out for it
+        code = 130
+    sys.exit(code)
 
 
-def _escaped(text: str) -> str:
-    return text.replace("[", r"\[")
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    print_remark("warning", str(message), "yellow")

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from isokern import data
 from isokern._checks import one_of
 from isokern.cli._options import panel
+from isokern.data._lines import is_stream
 from isokern.data.tables import column_names
+from isokern.evaluation._labels import checked_block
 
 FORMATS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}  # all other files are LIBSVM text
 _COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
@@ -48,7 +52,7 @@ class Input(NamedTuple):
     path: str
     format: str | None = None
     label: str | None = None
-    columns: str | None = None
+    columns: list[str] | None = None
     features: int | None = None
     zero_based: bool | None = None
     dense: bool | None = None
@@ -60,8 +64,8 @@ class Input(NamedTuple):
             if self.format not in {"libsvm", "csv", "parquet"}:
                 raise ValueError(f"--format must be {one_of(['libsvm', 'csv', 'parquet'])}; got {self.format!r}.")
             return self.format
-        suffixes = [suffix for suffix in Path(self.path).suffixes if suffix not in _COMPRESSIONS]
-        return FORMATS.get(suffixes[-1].lower() if suffixes else "", "libsvm")
+        suffixes = [suffix for suffix in Path(self.path.lower()).suffixes if suffix not in _COMPRESSIONS]
+        return FORMATS.get(suffixes[-1] if suffixes else "", "libsvm")
 
     @property
     def is_dense(self) -> bool:
@@ -75,19 +79,21 @@ class Input(NamedTuple):
 
     def feature_names(self) -> list[str] | None:
         """Return the names of the columns to learn from, where the file has names and can be looked at beforehand."""
-        if self.kind == "libsvm" or self.path == "-":
+        if self.kind == "libsvm" or (self.columns is None and is_stream(self.path)):
             return None
         if self.columns is not None:
-            return self.columns.split(",")
+            return self.columns
         return [name for name in column_names(self.path, self.kind) if name != self.label]
 
     def with_columns_of(self, model: Any) -> Input:
-        """Return the input with the columns that a model was fitted to, by name, unless others are asked for."""
-        names = getattr(model, "feature_names_in_", None)
-        if self.kind != "libsvm":
-            columns = ",".join(names) if self.columns is None and names is not None else self.columns
-            return self._replace(columns=columns)
-        return self._replace(features=self.features or model.n_features_in_)
+        """Return the input with the columns that a model was fitted to, by name, unless others are asked for.
+
+        The model forgets the names, since rows will come to it in their order, as arrays.
+        """
+        names = vars(model).pop("feature_names_in_", None)
+        if self.kind == "libsvm":
+            return self._replace(features=self.features or getattr(model, "n_features_in_", None))
+        return self._replace(columns=list(names) if self.columns is None and names is not None else self.columns)
 
     def whole(self) -> tuple[Any, Any]:
         """Return all rows and labels."""
@@ -107,7 +113,7 @@ class Input(NamedTuple):
 
     def labels_of(self, classes: str) -> list[Any]:
         """Return classes given as a,b,c in the form that the file's labels have."""
-        names = classes.split(",")
+        names = listed(classes) or []
         try:
             return [float(name) for name in names]
         except ValueError:
@@ -117,8 +123,20 @@ class Input(NamedTuple):
         return {"n_features": self.features, "zero_based": "auto" if self.zero_based is None else self.zero_based}
 
     def _table_options(self) -> dict[str, Any]:
-        columns = None if self.columns is None else self.columns.split(",")
-        return {"label": self.label, "columns": columns, "sparse": not self.is_dense}
+        return {"label": self.label, "columns": self.columns, "sparse": not self.is_dense}
+
+
+def listed(names: str | None) -> list[str] | None:
+    """Return names given as a,b,c; one that has a comma itself is quoted, as in CSV."""
+    return None if names is None else next(csv.reader([names]), [])
+
+
+def labelled(X: Any, y: Any) -> tuple[Any, Any]:
+    """Return the rows that have a label, and those."""
+    rows, labels, has_label = checked_block(X, y)
+    if not len(labels):
+        raise ValueError("rows to learn from must have labels; got none.")
+    return (rows if has_label.all() else rows[np.flatnonzero(has_label)]), labels
 
 
 def label_text(label: Any) -> str:
@@ -126,3 +144,10 @@ def label_text(label: Any) -> str:
     if isinstance(label, float | np.floating):
         return str(int(label)) if float(label).is_integer() else repr(float(label))
     return str(label)
+
+
+def label_lines(labels: NDArray[Any]) -> str:
+    """Return labels as text, a line for each."""
+    names = labels.tolist()
+    lines = {name: f"{label_text(name)}\n" for name in set(names)}  # a long stream has few
+    return "".join(lines[name] for name in names)

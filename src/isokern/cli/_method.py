@@ -23,7 +23,7 @@ _option = panel("How to learn")
 Method = Annotated[str, _option(help="ik-ogd, ik-svm, ogd, nogd, fogd or adaraker.")]
 Partitioning = Annotated[
     str | None,
-    _option(help="tree or voronoi, for ik-ogd and ik-svm.  [default: tree]"),
+    _option(help="tree, the default, or voronoi; for ik-ogd and ik-svm."),
 ]
 Cells = Annotated[
     str,
@@ -31,7 +31,7 @@ Cells = Annotated[
 ]
 Partitionings = Annotated[
     int | None,
-    _option(min=1, help="Number of partitionings, t.  [default: 100]"),
+    _option(min=1, help="Number of partitionings, t; otherwise 100."),
 ]
 Scale = Annotated[
     str,

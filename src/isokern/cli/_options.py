@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +12,16 @@ import typer
 def panel(name: str) -> Any:
     """Return what makes options that stand together in the help under a name."""
     return functools.partial(typer.Option, rich_help_panel=name)
+
+
+def check_target(option: str, path: str | None) -> None:
+    """Raise if no file can be at a path, before any work is done for it."""
+    if path is None or path == "-":
+        return
+    if not Path(path).parent.is_dir():
+        raise ValueError(f"{option} must be in a folder that exists; got {path}. Make {Path(path).parent} first.")
+    if Path(path).is_dir():
+        raise ValueError(f"{option} must be a file; got the folder {path}.")
 
 
 Model = Annotated[str, typer.Argument(help="A model that fit or stream has saved.", show_default=False)]

@@ -10,7 +10,7 @@ import os
 import sys
 from typing import Any, BinaryIO
 
-from isokern.cli._input import label_text
+from isokern.cli._input import label_lines
 from isokern.evaluation import Record
 
 
@@ -26,24 +26,23 @@ class GrowingFile:
         if self.path == "-":
             self._file = sys.stdout.buffer
         elif self.path is not None:
+            if size and (not os.path.isfile(self.path) or os.path.getsize(self.path) < size):
+                raise ValueError(f"--resume needs {self.path} as it was left, with at least {size:,} bytes.")
             self._file = open(self.path, "r+b" if size else "wb")  # noqa: SIM115
-            if os.fstat(self._file.fileno()).st_size < size:
-                raise ValueError(f"--resume needs {self.path} as it was left: at least {size:,} bytes.")
-            self._file.truncate(size)
-            self._file.seek(size)
+            if size:
+                self._file.truncate(size)
+                self._file.seek(size)
 
     def write(self, text: str) -> None:
-        """Add text."""
+        """Add text, for others to read at once."""
         if self._file is not None:
             self._file.write(text.encode())
-            if self.path == "-":
-                self._file.flush()
+            self._file.flush()
 
     def sync(self) -> int:
         """Make sure that all of it is on the disk, and return its size."""
         if self._file is None or self.path == "-":
             return 0
-        self._file.flush()
         os.fsync(self._file.fileno())
         return self._file.tell()
 
@@ -68,7 +67,7 @@ class Outputs:
 
     def add(self, record: Record) -> None:
         """Write what came of a block."""
-        numbers = {name: None if _is_nan(value) else value for name, value in record.as_dict().items()}
+        numbers = plain_numbers(record)
         if self._as_csv:
             lines = [numbers.values()] if self._has_header else [numbers.keys(), numbers.values()]
             self._files["records"].write(_csv_text(lines))
@@ -76,7 +75,7 @@ class Outputs:
             self._files["records"].write(json.dumps(numbers) + "\n")
         self._has_header = True
         if record.predictions is not None:
-            self._files["predictions"].write("".join(f"{label_text(label)}\n" for label in record.predictions))
+            self._files["predictions"].write(label_lines(record.predictions))
 
     def sync(self) -> dict[str, int]:
         """Make sure that all of it is on the disk, and return the files' sizes."""
@@ -88,8 +87,10 @@ class Outputs:
             file.close()
 
 
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and math.isnan(value)
+def plain_numbers(record: Record) -> dict[str, Any]:
+    """Return a record's numbers by name; NaN, which JSON does not have, becomes None."""
+    numbers = record.as_dict().items()
+    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in numbers}
 
 
 def _csv_text(rows: Any) -> str:

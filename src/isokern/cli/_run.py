@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from isokern import persistence
+from isokern.cli._input import labelled
 from isokern.cli._outputs import Outputs
 from isokern.evaluation import Prequential, Record
 
@@ -40,7 +41,7 @@ class Run:
         """Predict a block, then learn it."""
         self.checksum = _checksum(X, y, self.checksum)
         if self.n_blocks == 0 and hasattr(self.learner, "cv"):
-            self.learner.fit(X, y)  # the initial rows choose the number of cells
+            self.learner.fit(*labelled(X, y))  # the initial rows choose the number of cells
             record = self.evaluation.step(X[:0], y[:0])
         else:
             record = self.evaluation.step(X, y)
@@ -80,6 +81,8 @@ class Run:
     def load(self, folder: Path) -> None:
         """Go on where a checkpoint was written."""
         state = persistence.read_file(folder / _CHECKPOINT)
+        if not isinstance(state, dict) or "settings" not in state:
+            raise ValueError(f"{folder / _CHECKPOINT} must be a checkpoint; got another file of isokern.")
         for name, value in self.settings.items():
             if value != state["settings"].get(name):
                 before = state["settings"].get(name)
@@ -107,6 +110,8 @@ class Checkpoints:
             run.outputs.open(None)
             return
         os.makedirs(self.folder, exist_ok=True)
+        for unfinished in self.folder.glob(f".{_CHECKPOINT}.*.part"):  # by a run that was killed
+            unfinished.unlink()
         is_there = (self.folder / _CHECKPOINT).exists()
         if is_there and not resume:
             raise ValueError(f"{self.folder} holds a checkpoint: give --resume to go on with it, or another folder.")

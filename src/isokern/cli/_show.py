@@ -59,6 +59,11 @@ def followed(blocks: Iterable[tuple[Any, Any]], description: str, *, quiet: bool
             advance(X.shape[0])
 
 
+def print_remark(kind: str, text: str, style: str) -> None:
+    """Print an error or a warning, in one line."""
+    errors.print(Text.assemble((f"{kind}:", f"bold {style}"), f" {' '.join(text.split())}"), soft_wrap=True)
+
+
 def print_facts(facts: Mapping[str, Any]) -> None:
     """Print names and values, a line each."""
     width = max(len(name) for name in facts)

@@ -11,7 +11,7 @@ from typing import Any
 class Interrupts:
     """Signals that ask to end: heeded at once while waiting for input, else as soon as a block is done.
 
-    A second signal ends at once in any case.
+    A second signal ends at once in any case, and leaves everything as it stands, whole or not.
     """
 
     def __init__(self) -> None:
@@ -40,6 +40,8 @@ class Interrupts:
             raise KeyboardInterrupt
 
     def _heed(self, number: int, frame: Any) -> None:
-        is_second, self.number = self.number is not None, number
-        if is_second or not self._is_busy:
+        if self.number is not None:
+            raise SystemExit(128 + number)
+        self.number = number
+        if not self._is_busy:
             raise KeyboardInterrupt

@@ -16,6 +16,7 @@ from sklearn.utils import shuffle
 
 from isokern import IKOGDClassifier, NOGDClassifier, plotting
 from isokern._files import replacing
+from isokern.cli._options import check_target
 from isokern.cli._show import results
 from isokern.data import blocks
 from isokern.evaluation import Prequential
@@ -31,11 +32,12 @@ def demo(plot: Plot = "isokern-demo.png", rows: Rows = 500_000) -> None:
 
     Example: isokern demo
     """
+    check_target("--plot", plot)
     X, y = shuffle(*load_digits(return_X_y=True), random_state=0)
     results.print("[bold]Handwritten digits[/], ten classes: each block of 100 is predicted, then learned")
     digits = _race(blocks(X, y, 100), n_initial=100, classes=range(10), n_rows=len(X))
     results.print(f"\n[bold]A stream of {rows:,} rows[/], odd rings against even ones around the origin")
-    rings = _race(_ring_blocks(rows // _BLOCK), n_initial=_BLOCK, classes=range(2), n_rows=rows)
+    rings = _race(_ring_blocks(rows), n_initial=_BLOCK, classes=range(2), n_rows=rows)
     results.print()
     _save_plot(plot, {"Handwritten digits": digits, "Rings": rings})
 
@@ -78,11 +80,11 @@ def _table(n_seen: int, seconds: dict[str, float], curves: dict[str, list[tuple[
     return table
 
 
-def _ring_blocks(n_blocks: int) -> Iterator[tuple[Any, Any]]:
+def _ring_blocks(n_rows: int) -> Iterator[tuple[Any, Any]]:
     """Yield rows of four columns, and whether the first two lie in an odd or even ring around the origin."""
     rng = np.random.default_rng(0)
-    for _ in range(n_blocks):
-        X = rng.uniform(-1, 1, size=(_BLOCK, 4))
+    for begin in range(0, n_rows, _BLOCK):
+        X = rng.uniform(-1, 1, size=(min(_BLOCK, n_rows - begin), 4))
         yield X, (np.floor(4 * np.hypot(X[:, 0], X[:, 1])) % 2).astype(int)
 
 

@@ -9,8 +9,9 @@ import typer
 
 import isokern
 from isokern.cli import _input
-from isokern.cli._input import Input
+from isokern.cli._input import Input, listed
 from isokern.cli._options import Block, Metrics, Model, Quiet
+from isokern.cli._outputs import plain_numbers
 from isokern.cli._show import followed, print_facts
 from isokern.evaluation import measure
 
@@ -37,7 +38,7 @@ def evaluate(
     Example: isokern evaluate a9a.isokern a9a.t --metrics auc,f1
     """
     learner = isokern.load(model)
-    source = Input(file, format, label, columns, features, zero_based, dense).with_columns_of(learner)
+    source = Input(file, format, label, listed(columns), features, zero_based, dense).with_columns_of(learner)
     source.check_labelled()
     facts = measured(learner, source, metrics, block=block, quiet=quiet)
     if as_json:
@@ -48,12 +49,13 @@ def evaluate(
 
 def measured(learner: Any, source: Input, metrics: str, *, block: int, quiet: bool = False) -> dict[str, Any]:
     """Return how many rows of a file a model predicts right, and other metrics."""
-    names = [name for name in metrics.split(",") if name]
-    record = None
-    for record in measure(learner, followed(source.blocks(block), "Testing", quiet=quiet), metrics=names):  # noqa: B007
-        pass
-    if record is None:
+    blocks = followed(source.blocks(block), "Testing", quiet=quiet)
+    seconds = dict.fromkeys(("map_seconds", "predict_seconds"), 0.0)
+    facts: dict[str, Any] = {}
+    for record in measure(learner, blocks, metrics=listed(metrics) or ()):
+        seconds = {name: before + getattr(record, name) for name, before in seconds.items()}
+        kept = ("n_labelled", "n_correct", "accuracy", *record.metrics)
+        facts = {name: value for name, value in plain_numbers(record).items() if name in kept}
+    if not facts:
         raise ValueError(f"{source.path} must have rows; got none.")
-    facts = record.as_dict()
-    kept = ("n_labelled", "n_correct", "accuracy", *record.metrics, "map_seconds", "predict_seconds")
-    return {name: facts[name] for name in kept}
+    return facts | seconds

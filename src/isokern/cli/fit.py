@@ -10,7 +10,7 @@ import typer
 
 import isokern
 from isokern.cli import _input, _method, _options
-from isokern.cli._input import Input
+from isokern.cli._input import Input, labelled, listed
 from isokern.cli._show import print_facts, working
 from isokern.cli.evaluate import measured
 
@@ -43,8 +43,11 @@ def fit(
 
     Example: isokern fit a9a --test a9a.t --out a9a.isokern
     """
-    source = Input(file, format, label, columns, features, zero_based, dense)
+    source = Input(file, format, label, listed(columns), features, zero_based, dense)
     source.check_labelled()
+    if test is not None:
+        source._replace(path=test).check_labelled()
+    _options.check_target("--out", out)
     learner = _method.make_learner(
         method,
         is_dense=source.is_dense,
@@ -58,7 +61,7 @@ def fit(
     )
     names = source.feature_names()
     with working(f"Reading {file}"):
-        X, y = source.whole()
+        X, y = labelled(*source.whole())
     started = time.perf_counter()
     with working(f"Learning from {X.shape[0]:,} rows of {X.shape[1]:,} columns"):
         learner.fit(X, y)

@@ -13,8 +13,8 @@ import typer
 import isokern
 from isokern._files import replacing
 from isokern.cli import _input
-from isokern.cli._input import Input, label_text
-from isokern.cli._options import Block, Model, Quiet
+from isokern.cli._input import Input, label_text, listed
+from isokern.cli._options import Block, Model, Quiet, check_target
 from isokern.cli._show import followed
 
 Out = Annotated[str, typer.Option("--out", "-o", help="Where to write; - is standard output.")]
@@ -41,9 +41,10 @@ def predict(
 
     Example: isokern predict a9a.isokern a9a.t --out a9a.predicted
     """
+    check_target("--out", out)
     learner = isokern.load(model)
     method = _method_name(learner, scores=scores, proba=proba)
-    source = Input(file, format, None, columns, features, zero_based, dense).with_columns_of(learner)
+    source = Input(file, format, None, listed(columns), features, zero_based, dense).with_columns_of(learner)
     with _writing(out) as target:
         if method != "predict":
             target.write(",".join(map(label_text, _scored_classes(learner, method))) + "\n")
@@ -75,7 +76,7 @@ def _writing(out: str) -> Iterator[TextIO]:
     if out == "-":
         yield sys.stdout
         return
-    with replacing(out) as file, io.TextIOWrapper(file, encoding="utf-8", write_through=True) as text:
+    with replacing(out) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8")
         yield text
-        text.flush()
-        text.detach()
+        text.detach()  # which writes what is left, and leaves the file open

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import closing
 from typing import Annotated, Any
 
 import typer
 
 import isokern
 from isokern.cli import _input, _method, _options
-from isokern.cli._input import Input
+from isokern.cli._input import Input, listed
 from isokern.cli._options import panel
 from isokern.cli._outputs import Outputs
 from isokern.cli._run import Checkpoints, Run
 from isokern.cli._show import as_text, errors, print_facts, rows_progress
 from isokern.cli._signals import Interrupts
 from isokern.cli.fit import name_columns
+from isokern.data._lines import is_stream
 
 _option = panel("The run")
 
@@ -76,12 +79,13 @@ def stream(
 ) -> None:
     """Predict each block of a stream with what was learned before it, then learn it.
 
-    Example: isokern stream covtype.xz --initial 20000 --checkpoint run1 --out covtype.isokern
+    Example: isokern stream covtype.xz --checkpoint run1 --out covtype.isokern
 
     Rows without a label (? in LIBSVM text, an empty field in CSV) are predicted, but not learned.
     """
-    source = Input(file, format, label, columns, features, zero_based, dense)
+    source = Input(file, format, label, listed(columns), features, zero_based, dense)
     source.check_labelled()
+    _options.check_target("--out", out)
     _check_options(file, checkpoint=checkpoint, resume=resume, method=method, outputs=[records, predictions])
     learner = _method.make_learner(
         method,
@@ -96,29 +100,31 @@ def stream(
         settings=settings,
     )
     shaping = {
+        "learner": type(learner).__name__,
+        **{name: repr(value) for name, value in learner.get_params(deep=False).items()},
         "initial": initial,
         "block": block,
         "delay": delay,
-        "metrics": [name for name in metrics.split(",") if name],
+        "metrics": listed(metrics),
         "classes": None if classes is None else source.labels_of(classes),
-        "learner": type(learner).__name__,
-        "parameters": {name: repr(value) for name, value in learner.get_params(deep=False).items() if name != "n_jobs"},
         "input": [source.kind, source.label, source.columns, source.is_dense],
+        "records": records,
+        "predictions": predictions,
     }
     run = Run(learner, shaping, Outputs(records, predictions))
     names = source.feature_names()
     checkpoints = Checkpoints(checkpoint, every)
-    checkpoints.begin(run, resume=resume)
-    with Interrupts().heeded() as interrupts:
+    with closing(run.outputs), Interrupts().heeded() as interrupts:
+        checkpoints.begin(run, resume=resume)
         try:
             if not run.is_done:
                 _follow(run, source, checkpoints, interrupts, quiet=quiet)
         except KeyboardInterrupt:
             checkpoints.save(run)
-            _end(run, names, out, records)
+            _end(run, names, out)
             errors.print(f"stopped after {run.n_rows:,} rows", style="yellow")
             raise typer.Exit(128 + (interrupts.number or 2)) from None
-    _end(run, names, out, records)
+        _end(run, names, out)
 
 
 def _follow(run: Run, source: Input, checkpoints: Checkpoints, interrupts: Interrupts, *, quiet: bool) -> None:
@@ -133,6 +139,8 @@ def _follow(run: Run, source: Input, checkpoints: Checkpoints, interrupts: Inter
                 record = run.take(X, y)
                 checkpoints.save_if_due(run)
             advance(X.shape[0], f"accuracy {record.accuracy:.4f}" if record.n_labelled else "")
+    if not run.n_rows:
+        raise ValueError(f"{source.path} must have rows; got none.")
     with interrupts.put_off():
         run.finish()
         checkpoints.save(run)
@@ -144,15 +152,16 @@ def _shorten(learner: Any, n_rows: int) -> None:
         learner.set_params(n_initial=max(2, n_rows))
 
 
-def _end(run: Run, names: list[str] | None, out: str | None, records: str | None) -> None:
-    """Save the model and print what came of it, but not among records."""
-    run.outputs.close()
+def _end(run: Run, names: list[str] | None, out: str | None) -> None:
+    """Save the model and print what came of it, but not among records or predictions."""
     if out is not None and run.n_rows:
         name_columns(run.learner, names)
         isokern.save(run.learner, out)
     facts = {"rows": run.n_rows, **run.result, **run.seconds} | ({} if out is None else {"model": out})
-    if records == "-":
-        errors.print("\n".join(f"{name}: {as_text(value)}" for name, value in facts.items()), markup=False)
+    if "-" in (run.settings["records"], run.settings["predictions"]):
+        errors.print(
+            "\n".join(f"{name}: {as_text(value)}" for name, value in facts.items()), markup=False, soft_wrap=True
+        )
     else:
         print_facts(facts)
 
@@ -162,8 +171,10 @@ def _check_options(file: str, *, checkpoint: str | None, resume: bool, method: s
         raise ValueError("--method ik-svm cannot learn from a stream; use isokern fit, or another method.")
     if resume and checkpoint is None:
         raise ValueError("--resume must come with --checkpoint, the folder to go on from.")
-    if resume and file == "-":
-        raise ValueError("--resume must come with a file: standard input cannot be rewound to where the run stood.")
+    if resume and is_stream(file) and (file == "-" or os.path.exists(file)):
+        raise ValueError(f"--resume must come with a file; got {file}. A pipe cannot be rewound to where the run was.")
+    if outputs.count("-") > 1:
+        raise ValueError("--records and --predictions must not both be -.")
     if checkpoint is not None and "-" in outputs:
         raise ValueError(
             "--records and --predictions must be files, not -, with --checkpoint, which may cut them back."

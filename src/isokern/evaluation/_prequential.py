@@ -202,6 +202,12 @@ class Measured(Prequential):
 
     _NEEDS = "predict"
 
+    def _predict(self, block: Block) -> NDArray[Any]:
+        predictions = super()._predict(block)
+        if predictions is None:
+            raise NotFittedError(f"learner must be fitted; got {type(self.learner).__name__} that is not.")
+        return predictions
+
     def _take_in(self, block: Block, labels: NDArray[Any]) -> None:
         """Learn nothing."""
 

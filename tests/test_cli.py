@@ -1,0 +1,272 @@
+"""The command line: every command, every learner, every format, and what is said when something is wrong."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import shlex
+import shutil
+
+import numpy as np
+import pytest
+
+import isokern
+from command_line import NAMES, make_table, run, succeed, write_csv, write_files
+from isokern import IKOGDClassifier, IKOGDRegressor
+from isokern.cli import app
+from isokern.cli._method import METHODS
+from isokern.data import write_libsvm
+
+COMMANDS = {command.callback.__name__: command.callback for command in app.registered_commands}
+EXAMPLES = {
+    name: re.findall(r"^Example: isokern (.+)$", inspect.getdoc(command) or "", flags=re.MULTILINE)
+    for name, command in COMMANDS.items()
+}
+SMALL = ("--partitionings", 10, "--threads", 1)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Return a folder with small files."""
+    write_files(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """Return a folder with small files and models: of LIBSVM text, of CSV, and of more than two classes."""
+    folder = tmp_path_factory.mktemp("models")
+    X, y = write_files(folder)
+    write_libsvm(folder / "three.txt", X, y + (X[:, 2] > 1))
+    for file, *options in (("rows.txt",), ("rows.csv", "--label", "kind"), ("three.txt",)):
+        succeed(folder, "fit", file, *SMALL, "--out", f"{file}.isokern", *options)
+    return folder
+
+
+# -- help
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_one_example(name):
+    assert len(EXAMPLES[name]) == 1
+    assert EXAMPLES[name][0].split()[0] == name
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_an_example_stands_on_one_line_of_the_help(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("TERMINAL_WIDTH", "80")
+    shown = succeed(tmp_path, name, "--help").out
+    assert f"isokern {EXAMPLES[name][0]}" in {line.partition("Example: ")[2].strip() for line in shown.splitlines()}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_says_what_it_does(name):
+    for parameter in inspect.signature(COMMANDS[name], eval_str=True).parameters.values():
+        assert parameter.annotation.__metadata__[0].help, parameter.name
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in {"demo", "data"}])
+def test_examples_can_be_pasted(name, tmp_path):
+    write_files(tmp_path)
+    for there, copied in {"a9a": "rows.txt", "a9a.t": "rows.txt", "covtype.xz": "rows.txt.xz"}.items():
+        shutil.copy(tmp_path / copied, tmp_path / there)
+    if name in {"predict", "evaluate", "info"}:
+        succeed(tmp_path, *shlex.split(EXAMPLES["fit"][0]))
+    succeed(tmp_path, *shlex.split(EXAMPLES[name][0]))
+
+
+def test_the_help_names_all_commands(tmp_path):
+    shown = succeed(tmp_path, "--help").out
+    assert set(COMMANDS) == {"demo", "fit", "predict", "stream", "evaluate", "data", "info"}
+    assert all(re.search(rf"\b{name} ", shown) for name in COMMANDS)
+
+
+@pytest.mark.parametrize("arguments", [(), ("fit",), ("stream",)])
+def test_without_arguments_the_help_is_shown(arguments, tmp_path):
+    done = run(tmp_path, *arguments)
+    assert "Usage: isokern" in done.out
+    assert done.err == ""
+
+
+def test_the_version_is_that_of_the_package(tmp_path):
+    assert succeed(tmp_path, "--version").out.split() == ["isokern", isokern.__version__]
+
+
+# -- fit, predict, evaluate
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_learner_can_be_fitted_saved_and_used(method, folder):
+    succeed(folder, "fit", "rows.txt", "--method", method, "--out", "model")
+    model = isokern.load(folder / "model")
+    X, y = make_table()
+    assert type(model) is METHODS[method]
+    assert succeed(folder, "predict", "model", "rows.txt").out.split() == [f"{label:.0f}" for label in model.predict(X)]
+    facts = json.loads(succeed(folder, "evaluate", "model", "rows.txt", "--json").out)
+    assert facts["accuracy"] == model.score(X, y)
+
+
+@pytest.mark.parametrize("file", ["rows.txt", "rows.txt.xz"])
+def test_the_model_is_that_of_python(file, folder):
+    options = ("--partitioning", "voronoi", "--cells", 16, "--seed", 3, "--scale", "maxabs", "--set", "average=True")
+    succeed(folder, "fit", file, *SMALL, *options, "--out", "model")
+    X, y = make_table()
+    twin = IKOGDClassifier("voronoi", 10, 16, random_state=3, scale="maxabs", average=True).fit(X, y)
+    assert np.array_equal(isokern.load(folder / "model").decision_function(X), twin.decision_function(X))
+
+
+@pytest.mark.parametrize(
+    ("options", "scale"),
+    [((), None), (("--dense",), "minmax"), (("--dense", "--scale", "none"), None), (("--scale", "maxabs"), "maxabs")],
+)
+def test_dense_rows_are_scaled_to_their_range_unless_told_otherwise(options, scale, folder):
+    succeed(folder, "fit", "rows.txt", *SMALL, *options, "--out", "model")
+    assert isokern.load(folder / "model").scale == scale
+
+
+def test_a_parquet_file_gives_the_model_of_the_csv_file(folder):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import csv, parquet
+
+    assert pyarrow.__version__
+    parquet.write_table(csv.read_csv(folder / "rows.csv"), folder / "rows.parquet")
+    for file in ("rows.csv", "rows.parquet"):
+        succeed(folder, "fit", file, "--label", "kind", *SMALL, "--out", f"{file}.isokern")
+    assert (folder / "rows.csv.isokern").read_bytes() == (folder / "rows.parquet.isokern").read_bytes()
+
+
+def test_columns_can_be_chosen(folder):
+    succeed(folder, "fit", "rows.csv", "--label", "kind", "--columns", "b,a", *SMALL, "--out", "model")
+    assert isokern.load(folder / "model").feature_names_in_.tolist() == ["b", "a"]
+    assert float(succeed(folder, "evaluate", "model", "rows.csv", "--label", "kind").facts["accuracy"]) > 0.9
+
+
+def test_a_name_with_a_comma_is_quoted(folder):
+    X, y = make_table()
+    write_csv(folder / "odd.csv", X, y, names=['"a,1"', "b", "c", "d"])
+    succeed(folder, "fit", "odd.csv", "--label", "kind", "--columns", '"a,1",b', *SMALL, "--out", "model")
+    assert isokern.load(folder / "model").feature_names_in_.tolist() == ["a,1", "b"]
+    assert len(succeed(folder, "predict", "model", "odd.csv").out.split()) == len(y)
+
+
+@pytest.mark.parametrize("labels", [True, False], ids=["with labels", "without labels"])
+def test_columns_are_found_by_name_in_whatever_order_they_are(labels, fitted):
+    X, y = make_table()
+    turned = fitted / "turned.csv"
+    write_csv(turned, X[:, ::-1], np.where(y > 0, "same", "other"), names=NAMES[::-1])
+    if not labels:
+        turned.write_text("".join(line.rpartition(",")[0] + "\n" for line in turned.read_text().splitlines()))
+    predicted = succeed(fitted, "predict", "rows.csv.isokern", turned).out
+    assert predicted == succeed(fitted, "predict", "rows.csv.isokern", "rows.csv").out
+    assert set(predicted.split()) == {"same", "other"}
+
+
+@pytest.mark.parametrize("file", ["rows.txt", "rows.csv", "three.txt"])
+@pytest.mark.parametrize("option", ["--scores", "--proba"])
+def test_scores_and_probabilities_come_under_the_names_of_classes(option, file, fitted):
+    model = isokern.load(fitted / f"{file}.isokern")
+    vars(model).pop("feature_names_in_", None)
+    values = (model.decision_function if option == "--scores" else model.predict_proba)(make_table()[0])
+    succeed(fitted, "predict", f"{file}.isokern", file, option, "--block", 7, "--out", "written")
+    header, *lines = (fitted / "written").read_text().splitlines()
+    classes = model.classes_[1:] if values.ndim == 1 else model.classes_
+    assert header.split(",") == [str(c) if isinstance(c, str) else f"{c:.0f}" for c in classes]
+    assert np.array_equal([[*map(float, line.split(","))] for line in lines], values.reshape(len(values), -1))
+
+
+def test_rows_to_predict_may_come_from_a_pipe(fitted):
+    text = (fitted / "rows.txt").read_text()
+    assert succeed(fitted, "predict", "rows.txt.isokern", "-", stdin=text) == succeed(
+        fitted, "predict", "rows.txt.isokern", "rows.txt"
+    )
+
+
+def test_a_file_of_predictions_is_not_touched_if_there_is_an_error(fitted):
+    (fitted / "kept").write_text("as it was")
+    (fitted / "bad.txt").write_text((fitted / "rows.txt").read_text() + "1 1:x\n")
+    assert run(fitted, "predict", "rows.txt.isokern", "bad.txt", "--out", "kept").code == 1
+    assert (fitted / "kept").read_text() == "as it was"
+
+
+def test_cells_are_chosen_by_cross_validation_if_asked(folder):
+    facts = succeed(folder, "fit", "rows.txt", "--cells", "cv", *SMALL, "--out", "model").out
+    model = isokern.load(folder / "model")
+    assert re.search(r"by cross-validation +(\d+)", facts)[1] == str(model.best_params_["n_cells"])
+    assert float(succeed(folder, "evaluate", "model", "rows.txt").facts["accuracy"]) > 0.9
+
+
+def test_rows_without_a_label_are_not_learned(folder):
+    X, y = make_table()
+    write_libsvm(folder / "some.txt", X, np.where(np.arange(600) % 3, y, np.nan))
+    write_libsvm(folder / "others.txt", X[np.arange(600) % 3 > 0], y[np.arange(600) % 3 > 0])
+    for file in ("some", "others"):
+        succeed(folder, "fit", f"{file}.txt", *SMALL, "--out", file)
+    assert (folder / "some").read_bytes() == (folder / "others").read_bytes()
+
+
+def test_fit_tests_on_another_file(folder):
+    X, y = make_table(900)
+    write_libsvm(folder / "test.txt", X[600:], y[600:])
+    facts = succeed(folder, "fit", "rows.txt", "--test", "test.txt", "--metrics", "auc,kappa", "--out", "model").facts
+    assert float(facts["accuracy"]) == pytest.approx(isokern.load(folder / "model").score(X[600:], y[600:]), abs=1e-4)
+    assert 0.5 < float(facts["kappa"]) < float(facts["auc"])
+
+
+def test_an_evaluation_does_not_depend_on_the_size_of_blocks(fitted):
+    whole, parts = (
+        json.loads(succeed(fitted, "evaluate", "rows.txt.isokern", "rows.txt", "--json", "--block", size).out)
+        for size in (10_000, 7)
+    )
+    assert parts["n_labelled"] == 600
+    assert {name: whole[name] for name in ("n_correct", "accuracy")} == {n: parts[n] for n in ("n_correct", "accuracy")}
+
+
+def test_json_has_null_where_nothing_can_be_measured(fitted):
+    (fitted / "nothing.txt").write_text("? 1:0.5\n")
+    facts = succeed(fitted, "evaluate", "rows.txt.isokern", "nothing.txt", "--json", "--metrics", "kappa").out
+    assert json.loads(facts, parse_constant=pytest.fail)["accuracy"] is None
+
+
+def test_a_regressor_can_be_used_as_well(tmp_path):
+    X, _ = make_table()
+    write_libsvm(tmp_path / "numbers.txt", X, X[:, 0].round(1))
+    isokern.save(IKOGDRegressor(n_partitionings=10, random_state=0).fit(X, X[:, 0].round(1)), tmp_path / "model")
+    assert len(succeed(tmp_path, "predict", "model", "numbers.txt").out.split()) == 600
+    assert json.loads(succeed(tmp_path, "evaluate", "model", "numbers.txt", "--json").out)["r2"] > 0.5
+
+
+# -- demo, data, info
+
+
+def test_the_demo_shows_three_learners_and_saves_a_plot(tmp_path):
+    shown = succeed(tmp_path, "demo", "--rows", 2500, "--plot", "x.png").out
+    for part in shown.split("A stream of 2,500 rows"):
+        assert re.findall(r"^(IK-OGD|NOGD|linear SGD) +\d+\.\d% +[\d,]+ *$", part, flags=re.MULTILINE) == [
+            "IK-OGD",
+            "NOGD",
+            "linear SGD",
+        ]
+    assert "2,500 rows, " in shown
+    assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_all_eleven_data_sets_are_listed(tmp_path):
+    _, *lines = succeed(tmp_path, "data", "--folder", tmp_path).out.splitlines()
+    assert [line.split()[0] for line in lines] == [entry.name for entry in isokern.data.list_datasets()]
+    assert len(lines) == 11
+
+
+def test_a_data_set_is_read_from_a_folder(tmp_path, data_set):
+    facts = succeed(tmp_path, "data", "a9a", "--folder", data_set("a9a").parent).out
+    assert re.findall(r"(\S+) rows +([\d,]+)", facts) == [("training", "32,561"), ("test", "16,281")]
+
+
+def test_info_tells_versions(tmp_path):
+    assert succeed(tmp_path, "info").facts["isokern"] == isokern.__version__
+
+
+def test_info_tells_what_a_model_is(fitted):
+    facts = succeed(fitted, "info", "three.txt.isokern").facts
+    assert (facts["class"], facts["n_features_in_"], facts["n_partitionings"]) == ("IKOGDClassifier", "4", "10")
+    assert facts["classes_"] == "-1, 0, 1, 2"
