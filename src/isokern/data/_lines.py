@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import select
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -17,6 +18,7 @@ PathLike = str | os.PathLike[str]
 STDIN = "-"
 _PIECE = 2**22  # bytes
 _LONGEST_LINE = 2**28
+_PATIENCE = 200  # milliseconds
 
 
 def name_of(path: PathLike) -> str:
@@ -63,9 +65,37 @@ def line_chunks(path: PathLike) -> Iterator[bytes]:
 def _pieces(path: PathLike) -> Iterator[bytes]:
     """Yield the decompressed content, reading ahead unless it comes as a stream."""
     with _opened(path) as file:
-        read = file.read1 if is_stream(path) else file.read
-        pieces = decompressed(iter(lambda: read(_PIECE), b""), _PIECE)
-        yield from pieces if is_stream(path) else _ahead(pieces)
+        if is_stream(path):
+            yield from decompressed(_arriving(file), _PIECE)
+        else:
+            yield from _ahead(decompressed(iter(lambda: file.read(_PIECE), b""), _PIECE))
+
+
+def _arriving(file: Any) -> Iterator[bytes]:
+    """Yield what comes from a pipe, as it comes.
+
+    A signal that arrives just before a read would wait for the next bytes, so the wait for them is cut short now and
+    then.
+    """
+    wait = _waiting_for(file)
+    while piece := file.read1(_PIECE):
+        yield piece
+        wait()
+
+
+def _waiting_for(file: Any) -> Callable[[], None]:
+    """Return a function that waits until there is something to read, where the system can tell."""
+    try:
+        poll = select.poll()
+        poll.register(file.fileno(), select.POLLIN)
+    except (AttributeError, OSError):  # no such call, or no such file
+        return lambda: None
+
+    def wait() -> None:
+        while not poll.poll(_PATIENCE):
+            pass
+
+    return wait
 
 
 def _ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:

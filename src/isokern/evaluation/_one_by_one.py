@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Iterator
 from typing import Any, Self
@@ -118,8 +117,8 @@ class OneByOne(BaseEstimator):
     def _is_regressor(self) -> bool:
         if self.kind is not None and self.kind not in _KINDS:
             raise ValueError(f'kind must be None, "classifier" or "regressor"; got {self.kind!r}.')
-        if self.kind is None and "river" in sys.modules:  # else the model is none of river's
-            return bool(importlib.import_module("river.utils.inspect").isregressor(self.model))
+        if self.kind is None and "river.base" in sys.modules:  # else the model is none of river's
+            return isinstance(_last_step(self.model), sys.modules["river.base"].Regressor)
         return self.kind == "regressor"
 
     def __sklearn_tags__(self) -> Any:
@@ -145,3 +144,10 @@ def _dicts(X: Any) -> Iterator[dict[Any, Any]]:
         return
     for begin, end in zip(table.indptr[:-1], table.indptr[1:], strict=True):
         yield dict(zip(table.indices[begin:end].tolist(), table.data[begin:end].tolist(), strict=True))
+
+
+def _last_step(model: Any) -> Any:
+    """Return what predicts at the end of a pipeline."""
+    while hasattr(model, "steps"):
+        model = list(model.steps.values())[-1]
+    return model
