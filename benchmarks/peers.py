@@ -21,7 +21,7 @@ import numpy as np  # noqa: E402
 from datasets import load  # noqa: E402
 from joblib import Parallel, delayed  # noqa: E402
 
-from isokern import IKOGDClassifier, IKOGDClassifierCV, IsolationKernel, _core, __version__  # noqa: E402
+from isokern import IKOGDClassifier, IKOGDClassifierCV, IsolationKernel, __version__, _core  # noqa: E402
 
 CASES = []
 
@@ -78,10 +78,10 @@ def tree_map_sklearn():
     X = covertype()
     kernel = fitted(X, "tree", 256)
     trees = IsolationForest(n_estimators=100, max_samples=256, random_state=0).fit(X).estimators_
-    X32 = X.astype(np.float32)
+    single = X.astype(np.float32)
 
     def theirs():
-        Parallel(THREADS, prefer="threads")(delayed(tree.tree_.apply)(X32) for tree in trees)
+        Parallel(THREADS, prefer="threads")(delayed(tree.tree_.apply)(single) for tree in trees)
 
     return lambda: kernel.apply(X), theirs
 
@@ -250,9 +250,8 @@ def our_stream(stream, seed=0):
     from isokern.evaluation import prequential
 
     learner = IKOGDClassifier(n_cells=256, n_initial=1000, n_jobs=THREADS, random_state=seed)
-    for record in prequential(learner, stream):
-        pass
-    return record.accuracy
+    *_, last = prequential(learner, stream)
+    return last.accuracy
 
 
 @case("prequential stream, covertype 200,000 rows, tree, psi = 256", "RBFSampler(1000) + SGDClassifier", 4)
@@ -293,7 +292,11 @@ def streaming_river():
     from river.tree import HoeffdingAdaptiveTreeClassifier
 
     stream = covertype_stream()
-    few = [({j: float(x) for j, x in enumerate(row)}, int(label)) for X, y in stream[:3] for row, label in zip(X, y)]
+    few = [
+        ({j: float(x) for j, x in enumerate(row)}, int(label))
+        for X, y in stream[:3]
+        for row, label in zip(X, y, strict=True)
+    ]
 
     def theirs():
         model = HoeffdingAdaptiveTreeClassifier(seed=0)
