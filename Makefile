@@ -19,7 +19,7 @@ BUILD := pyproject.toml CMakeLists.txt $(CPP)
 help:  ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
 
-demo: $(VENV)/.installed  ## show isokern at work
+demo: $(VENV)/.installed-plot  ## show isokern at work
 	@$(BIN)/isokern demo
 
 test: $(VENV)/.installed-test  ## run the tests and the examples in docstrings

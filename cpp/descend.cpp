@@ -1,7 +1,7 @@
 // Descending isolation trees.
 //
-// Dense rows: what waits is memory, so a group of rows goes down one tree side by side, and a tile of rows stays in the
-// cache for all trees.
+// Dense rows of few columns: see descents.hpp. Of many: a group of rows goes down one tree side by side, and a tile of
+// rows stays in the cache for all trees.
 //
 // Sparse rows: a row follows the path of the all-zero row until one of its own values turns it off. For each feature
 // we list, over all trees, the places on those paths where it decides ("turns"); a row looks at the turns of its stored
@@ -149,21 +149,21 @@ template <class Rows, class Cell> class TreeMap::SparseWorker {
 template <class Value, class Cell> class TreeMap::DensifyingWorker {
   public:
     DensifyingWorker(const TreeMap &map, const CsrRows<Value> &rows, Cell *cells)
-        : map_(map), rows_(rows), cells_(cells), values_(static_cast<std::size_t>(kTile * rows.n_columns)) {}
+        : map_(map), rows_(rows), cells_(cells), descent_(map.packed_) {}
 
     void operator()(std::int64_t begin, std::int64_t end) {
-        std::fill(values_.begin(), values_.end(), Value(0));
+        values_.assign(static_cast<std::size_t>((end - begin) * rows_.n_columns), Value(0));
         for (std::int64_t r = begin; r < end; ++r)
             for (std::int64_t k = rows_.starts[r]; k < rows_.starts[r + 1]; ++k)
                 values_[(r - begin) * rows_.n_columns + rows_.columns[k]] = rows_.values[k];
-        const DenseRows<Value> dense{values_.data(), end - begin, rows_.n_columns};
-        PackedTrees::Worker<Value, Cell>(map_.packed_, dense, cells_ + begin * map_.n_trees())(0, end - begin);
+        descent_({values_.data(), end - begin, rows_.n_columns}, cells_ + begin * map_.n_trees());
     }
 
   private:
     const TreeMap &map_;
     const CsrRows<Value> &rows_;
     Cell *cells_;
+    PackedTrees::Descent<Value, Cell> descent_;
     std::vector<Value> values_;
 };
 
@@ -174,16 +174,20 @@ template <class Rows, class Cell> void TreeMap::apply(const Rows &rows, Cell *ce
 }
 
 template <class Value, class Cell> void TreeMap::descend(const DenseRows<Value> &rows, Cell *cells, int threads) const {
-    if (!packed_.are_none())
-        return parallel_tiles(rows.n_rows, packed_.tile(n_columns_), threads,
-                              [&] { return PackedTrees::Worker<Value, Cell>(packed_, rows, cells); });
-    parallel_tiles(rows.n_rows, kTile, threads,
-                   [&] { return DenseWorker<DenseRows<Value>, Cell>(*this, rows, cells); });
+    if (packed_.are_none())
+        return parallel_tiles(rows.n_rows, kTile, threads,
+                              [&] { return DenseWorker<DenseRows<Value>, Cell>(*this, rows, cells); });
+    parallel_tiles(rows.n_rows, packed_.tile(n_columns_), threads, [&] {
+        return [&, descent = PackedTrees::Descent<Value, Cell>(packed_)](std::int64_t begin, std::int64_t end) mutable {
+            descent({rows.row(begin), end - begin, rows.n_columns}, cells + begin * n_trees());
+        };
+    });
 }
 
 template <class Value, class Cell> void TreeMap::descend(const CsrRows<Value> &rows, Cell *cells, int threads) const {
     if (rows.n_columns <= kFewColumns && !packed_.are_none())
-        parallel_tiles(rows.n_rows, kTile, threads, [&] { return DensifyingWorker<Value, Cell>(*this, rows, cells); });
+        parallel_tiles(rows.n_rows, packed_.tile(n_columns_), threads,
+                       [&] { return DensifyingWorker<Value, Cell>(*this, rows, cells); });
     else
         parallel_tiles(rows.n_rows, kTile, threads,
                        [&] { return SparseWorker<CsrRows<Value>, Cell>(*this, rows, cells); });

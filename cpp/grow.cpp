@@ -20,51 +20,84 @@ namespace {
 
 using Points = std::span<const std::int32_t>; // places in the sample, ascending
 
-// The sampled points of dense rows. Slots number the columns that are not all zero, in the order of their first
-// appearance when the points are read one after the other.
+// The sampled points of dense rows, column after column, because a node looks at one column of all its points. Slots
+// number the columns that are not all zero, in the order of their first appearance when the points are read one after
+// the other.
 template <class Value> class DenseSample {
   public:
+    static constexpr bool kLooksAtPlaces = false;
+
     DenseSample(const DenseRows<Value> &rows, std::span<const std::int64_t> sample)
-        : rows_(rows), sample_(sample), slot_of_(static_cast<std::size_t>(rows.n_columns), -1) {
-        for (const std::int64_t row : sample) {
-            std::int64_t stored = 0;
-            for_each_nonzero(rows, row, [&](std::int32_t column, double) {
-                ++stored;
-                if (slot_of_[column] < 0) {
-                    slot_of_[column] = static_cast<std::int32_t>(columns_.size());
-                    columns_.push_back(column);
-                }
-            });
-            n_stored_.push_back(stored);
+        : stride_(sample.size() + kPadding), point_starts_{0}, slot_of_(static_cast<std::size_t>(rows.n_columns), -1),
+          stored_(slot_of_.size()), values_(slot_of_.size() * stride_) {
+        for (std::size_t begin = 0; begin < sample.size(); begin += kTile) {
+            const std::size_t end = std::min(begin + kTile, sample.size());
+            for (std::size_t p = end; p < std::min(end + kTile, sample.size()); ++p)
+                prefetch(rows.row(sample[p]), rows.n_columns);
+            for (std::size_t p = begin; p < end; ++p)
+                list_stored(rows.row(sample[p]), rows.n_columns);
+            for (std::int64_t j = 0; j < rows.n_columns; ++j)
+                for (std::size_t p = begin; p < end; ++p)
+                    values_[static_cast<std::size_t>(j) * stride_ + p] = rows.row(sample[p])[j];
         }
     }
 
     std::int32_t n_slots() const { return static_cast<std::int32_t>(columns_.size()); }
     std::int32_t column(std::int32_t slot) const { return columns_[slot]; }
-    std::int64_t n_stored(std::int32_t point) const { return n_stored_[point]; }
+    std::int64_t n_stored(std::int32_t point) const { return point_starts_[point + 1] - point_starts_[point]; }
 
     template <class Visit> void for_each_slot(std::int32_t point, Visit visit) const {
-        for_each_nonzero(rows_, sample_[point], [&](std::int32_t column, double) { visit(slot_of_[column]); });
+        for (std::int64_t k = point_starts_[point]; k < point_starts_[point + 1]; ++k)
+            visit(slots_[k]);
     }
 
     // values[k] = the value of points[k] in the slot's column.
     void gather(std::int32_t slot, Points points, const std::int32_t *, double *values) const {
-        const Value *column = rows_.values + columns_[slot];
+        const Value *column = values_.data() + static_cast<std::size_t>(columns_[slot]) * stride_;
         for (std::size_t k = 0; k < points.size(); ++k)
-            values[k] = column[sample_[points[k]] * rows_.n_columns];
+            values[k] = column[points[k]];
     }
 
   private:
-    DenseRows<Value> rows_;
-    std::span<const std::int64_t> sample_;
-    std::vector<std::int32_t> slot_of_;
-    std::vector<std::int32_t> columns_;
-    std::vector<std::int64_t> n_stored_;
+    static constexpr std::size_t kTile = 16;   // points whose rows are read together
+    static constexpr std::size_t kPadding = 8; // keeps columns off each other's places in the cache
+
+    static void prefetch(const Value *row, std::int64_t n) {
+        for (std::int64_t j = 0; j < n; j += 64 / static_cast<std::int64_t>(sizeof(Value)))
+            __builtin_prefetch(row + j);
+    }
+
+    // Lists the slots of a point's values that are not zero.
+    void list_stored(const Value *row, std::int64_t n_columns) {
+        std::size_t n = 0;
+        for (std::int64_t j = 0; j < n_columns; ++j) { // without a branch, which could not be foretold
+            stored_[n] = static_cast<std::int32_t>(j);
+            n += row[j] != Value(0);
+        }
+        for (std::size_t k = 0; k < n; ++k) {
+            std::int32_t &slot = slot_of_[stored_[k]];
+            if (slot < 0) {
+                slot = n_slots();
+                columns_.push_back(stored_[k]);
+            }
+            slots_.push_back(slot);
+        }
+        point_starts_.push_back(static_cast<std::int64_t>(slots_.size()));
+    }
+
+    std::size_t stride_;
+    std::vector<std::int32_t> columns_; // slot -> column
+    std::vector<std::int32_t> slots_;
+    std::vector<std::int64_t> point_starts_;
+    std::vector<std::int32_t> slot_of_, stored_;
+    std::vector<Value> values_; // [column][point]
 };
 
 // The same for CSR rows: the sampled values by point and by slot.
 template <class Value> class CsrSample {
   public:
+    static constexpr bool kLooksAtPlaces = true;
+
     CsrSample(const CsrRows<Value> &rows, std::span<const std::int64_t> sample) : point_starts_{0} {
         ColumnNumbers slots;
         for (const std::int64_t row : sample) {
@@ -216,15 +249,21 @@ template <class Sample> class Grower {
             const auto k = draws.below(node.slots.size());
             slot_ = node.slots[k];
             sample_.gather(slot_, points, place_.data(), values_.data());
-            const auto [lower, upper] = std::minmax_element(values_.begin(), values_.begin() + points.size());
-            lower_ = *lower;
-            upper_ = *upper;
+            find_range(points.size());
             if (lower_ < upper_)
                 return true;
             node.slots[k] = node.slots.back();
             node.slots.pop_back();
         }
         return false;
+    }
+
+    void find_range(std::size_t n) {
+        lower_ = upper_ = values_[0];
+        for (std::size_t k = 1; k < n; ++k) {
+            lower_ = values_[k] < lower_ ? values_[k] : lower_;
+            upper_ = values_[k] > upper_ ? values_[k] : upper_;
+        }
     }
 
     // Splits on the chosen slot. The larger child, the left one if they are equal, takes the node's list of slots.
@@ -241,7 +280,8 @@ template <class Sample> class Grower {
         Pending second{middle, node.end, node.depth + 1, mix(node.key ^ kRightKey), left + 1, {}};
         Pending &larger = middle - node.begin >= node.end - middle ? first : second;
         Pending &smaller = &larger == &first ? second : first;
-        smaller.slots = slots_for(smaller, node.slots);
+        if (!is_leaf(smaller))
+            smaller.slots = slots_for(smaller, node.slots);
         larger.slots = std::move(node.slots);
         // The smaller is grown first, so that at most log2(n) lists wait at a time.
         stack.push_back(std::move(larger));
@@ -281,8 +321,9 @@ template <class Sample> class Grower {
                 right_[n_right++] = points_[k];
         }
         std::copy_n(right_.begin(), n_right, points_.begin() + middle);
-        for (std::int32_t k = begin; k < end; ++k)
-            place_[points_[k]] = k;
+        if constexpr (Sample::kLooksAtPlaces)
+            for (std::int32_t k = begin; k < end; ++k)
+                place_[points_[k]] = k;
         return middle;
     }
 

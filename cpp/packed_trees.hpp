@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "descents.hpp"
@@ -23,8 +24,8 @@ class PackedTrees {
     // How many rows of so many columns to take down the trees together.
     std::int64_t tile(std::int64_t n_columns) const;
 
-    // cells[r, i] = the leaf of tree i that row r falls into, for rows begin to end.
-    template <class Value, class Cell> class Worker;
+    // Takes rows down the trees; has scratch space of its own.
+    template <class Value, class Cell> class Descent;
 
   private:
     // Trees whose nodes can be numbered together.
@@ -39,57 +40,62 @@ class PackedTrees {
     std::vector<Segment> segments_;
 };
 
-template <class Value, class Cell> class PackedTrees::Worker {
+template <class Value, class Cell> class PackedTrees::Descent {
   public:
-    Worker(const PackedTrees &trees, const DenseRows<Value> &rows, Cell *cells)
-        : trees_(trees), rows_(rows), cells_(cells) {}
+    explicit Descent(const PackedTrees &trees) : trees_(trees) {}
 
-    void operator()(std::int64_t begin, std::int64_t end) {
-        const float *rounded = round(begin, end);
-        const std::int64_t n_rows = end - begin;
-        const std::int64_t n_together = std::max<std::int64_t>(1, kPlaces / n_rows);
+    // cells[r, i] = the leaf of tree i that row r falls into, for fewer than 2^kRowBits rows.
+    void operator()(const DenseRows<Value> &rows, Cell *cells) {
+        const float *rounded = round(rows);
+        const std::int64_t n_together = std::max<std::int64_t>(1, kPlaces / rows.n_rows);
         for (const Segment &segment : trees_.segments_)
-            for (std::int64_t tree = segment.first_tree; tree < segment.end_tree; tree += n_together)
-                descend(segment, tree, std::min(tree + n_together, segment.end_tree), begin, n_rows, rounded);
+            for (std::int64_t tree = segment.first_tree; tree < segment.end_tree; tree += n_together) {
+                const std::int64_t n = enter(rows.n_rows, segment, tree, std::min(tree + n_together, segment.end_tree));
+                const std::int64_t first_node = trees_.starts_[segment.first_tree];
+                descend_(trees_.nodes_.data() + first_node, trees_.splits_.data() + first_node, rounded, rows.values,
+                         rows.n_columns, places_.data(), n, ends_.data());
+                write(n, segment, cells);
+            }
     }
 
   private:
     static constexpr std::int64_t kPlaces = 1024; // on their way together, if there are so many
+    static constexpr std::uint32_t kNodeMask = (1u << kNodeBits) - 1;
 
     // The rows as float32, each number rounded to the nearest.
-    const float *round(std::int64_t begin, std::int64_t end) {
+    const float *round(const DenseRows<Value> &rows) {
         if constexpr (std::is_same_v<Value, float>)
-            return rows_.row(begin);
-        const Value *values = rows_.row(begin);
-        rounded_.resize(static_cast<std::size_t>((end - begin) * rows_.n_columns));
-        std::transform(values, values + rounded_.size(), rounded_.begin(),
+            return rows.values;
+        rounded_.resize(static_cast<std::size_t>(rows.n_rows * rows.n_columns));
+        std::transform(rows.values, rows.values + rounded_.size(), rounded_.begin(),
                        [](Value value) { return static_cast<float>(value); });
         return rounded_.data();
     }
 
-    void descend(const Segment &segment, std::int64_t tree, std::int64_t end_tree, std::int64_t first_row,
-                 std::int64_t n_rows, const float *rounded) {
-        const std::int64_t first_node = trees_.starts_[segment.first_tree];
+    // Puts all rows at the roots of some trees; returns how many places that makes.
+    std::int64_t enter(std::int64_t n_rows, const Segment &segment, std::int64_t tree, std::int64_t end_tree) {
         places_.resize(static_cast<std::size_t>((end_tree - tree) * n_rows + kPlacesAtOnce));
         ends_.resize(places_.size());
         std::int64_t n = 0;
-        for (; tree < end_tree; ++tree)
+        for (; tree < end_tree; ++tree) {
+            const std::int64_t root = trees_.starts_[tree] - trees_.starts_[segment.first_tree];
             for (std::int64_t r = 0; r < n_rows; ++r)
-                places_[n++] = static_cast<std::uint32_t>(r << kNodeBits | (trees_.starts_[tree] - first_node));
-        descend_(trees_.nodes_.data() + first_node, trees_.splits_.data() + first_node, rounded, rows_.row(first_row),
-                 rows_.n_columns, places_.data(), n, ends_.data());
-        const std::uint32_t *leaves = trees_.leaves_.data() + first_node;
+                places_[n++] = static_cast<std::uint32_t>(r << kNodeBits | root);
+        }
+        return n;
+    }
+
+    void write(std::int64_t n, const Segment &segment, Cell *cells) const {
+        const std::uint32_t *leaves = trees_.leaves_.data() + trees_.starts_[segment.first_tree];
         const auto n_trees = static_cast<std::int64_t>(trees_.starts_.size()) - 1;
-        Cell *cells = cells_ + first_row * n_trees + segment.first_tree;
         for (std::int64_t k = 0; k < n; ++k) {
             const std::uint32_t leaf = leaves[ends_[k] & kNodeMask];
-            cells[(ends_[k] >> kNodeBits) * n_trees + (leaf >> kNodeBits)] = static_cast<Cell>(leaf & kNodeMask);
+            Cell *row = cells + (ends_[k] >> kNodeBits) * n_trees;
+            row[segment.first_tree + (leaf >> kNodeBits)] = static_cast<Cell>(leaf & kNodeMask);
         }
     }
 
-    static constexpr std::uint32_t kNodeMask = (1u << kNodeBits) - 1;
-
-    static auto best() {
+    static Descents::Descend<Value> best() {
         if constexpr (std::is_same_v<Value, float>)
             return best_descents().floats;
         else
@@ -97,8 +103,6 @@ template <class Value, class Cell> class PackedTrees::Worker {
     }
 
     const PackedTrees &trees_;
-    const DenseRows<Value> &rows_;
-    Cell *cells_;
     Descents::Descend<Value> descend_ = best();
     std::vector<float> rounded_;
     std::vector<std::uint32_t> places_, ends_;

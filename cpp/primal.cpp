@@ -239,7 +239,8 @@ void score_primal(const CellRows<Cell> &rows, WeightView weights, const Clock &c
             parallel_tiles(rows.n_rows, 64, threads,
                            [&] { return score(first, NaiveGather(weights.n_columns, rows.n_cells())); });
         else
-            parallel_tiles(rows.n_rows, 512, threads, [&] { return score(first, Gather(weights.n_columns)); });
+            // A few thousand rows are done sooner than a second thread has woken up.
+            parallel_tiles(rows.n_rows, 4096, threads, [&] { return score(first, Gather(weights.n_columns)); });
     });
 }
 
