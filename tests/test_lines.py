@@ -306,3 +306,18 @@ def test_a_file_left_before_its_end_is_closed(path):
     assert np.array_equal(next(blocks)[1], [0.0])
     blocks.close()
     assert set(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_reader_that_is_left_unfinished_waits_for_no_thread(tmp_path, monkeypatch):
+    path = tmp_path / "rows"
+    path.write_bytes(b"1 1:1\n" * 1000)
+    monkeypatch.setattr("isokern.data._lines._PIECE", 64)
+    chunks = line_chunks(path)
+    next(chunks)
+
+    def join(*_):
+        raise AssertionError("the garbage collector must not wait")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("threading.Thread.join", join)
+        chunks.close()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import select
 import sys
+import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -100,11 +100,39 @@ def _waiting_for(file: Any) -> Callable[[], None]:
 
 def _ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Yield pieces, each read while the one before is at work."""
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        coming = pool.submit(next, pieces, b"")
-        while piece := coming.result():
-            coming = pool.submit(next, pieces, b"")
-            yield piece
+    coming = _Coming(pieces)
+    while piece := coming.result():
+        coming = _Coming(pieces)
+        yield piece
+
+
+class _Coming(threading.Thread):
+    """A piece that is being read.
+
+    Nobody has to wait for it: a reader that is left unfinished may be cleared away by the garbage collector, at a
+    moment when waiting for a thread, as an executor would, can wait forever.
+    """
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        super().__init__(daemon=True)
+        self._pieces = pieces
+        self._piece = b""
+        self._error: BaseException | None = None
+        self.start()
+
+    def run(self) -> None:
+        """Read it."""
+        try:
+            self._piece = next(self._pieces, b"")
+        except BaseException as error:  # to be raised where the piece is wanted
+            self._error = error
+
+    def result(self) -> bytes:
+        """Return the piece once it is there; no bytes at the end."""
+        self.join()
+        if self._error is not None:
+            raise self._error
+        return self._piece
 
 
 def _opened(path: PathLike) -> AbstractContextManager[Any]:
