@@ -17,6 +17,7 @@ import pytest
 from scipy import sparse
 
 from isokern.data import iter_libsvm, read_libsvm, write_libsvm
+from isokern.data._lines import line_chunks
 
 if sys.version_info >= (3, 14):
     from compression import zstd
