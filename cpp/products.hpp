@@ -18,6 +18,10 @@ struct Products {
     void (*lower_bounds)(const float *rows, std::int64_t n_groups, std::int64_t n_columns, const float *panels,
                          std::int64_t n_panels, const float *offsets, float *bounds, std::int64_t stride);
 
+    //  bounds[k] = offsets[places[k]] - 2 sum_j row[j] points[places[k], j]      in: points, n_columns apart
+    void (*lower_bounds_at)(const float *row, std::int64_t n_columns, const float *points, const float *offsets,
+                            const std::int32_t *places, std::int64_t n, float *bounds);
+
     // Writes the places k < n with bounds[k] <= limit, ascending; returns how many.
     std::int64_t (*places_within)(const float *bounds, std::int64_t n, float limit, std::int32_t *places);
 };

@@ -46,6 +46,39 @@ void lower_bounds(const float *rows, std::int64_t n_groups, std::int64_t n_colum
                      bounds + g * kGroup * stride + p * kPanel, stride);
 }
 
+// The sum of a vector's lanes, by halves.
+float sum_of(const Vector &vector) {
+    float lanes[kLanes];
+    *reinterpret_cast<Vector *>(lanes) = vector;
+    for (int width = kLanes / 2; width > 0; width /= 2)
+        for (int l = 0; l < width; ++l)
+            lanes[l] += lanes[l + width];
+    return lanes[0];
+}
+
+void lower_bounds_at(const float *row, std::int64_t n_columns, const float *points, const float *offsets,
+                     const std::int32_t *places, std::int64_t n, float *bounds) {
+    constexpr int kSums = 4; // vectors whose sums are added at the end
+    for (std::int64_t k = 0; k < n; ++k) {
+        const float *point = points + places[k] * n_columns;
+        if (k + 2 < n) // the next but one is fetched meanwhile
+            for (std::int64_t j = 0; j < n_columns; j += 16)
+                __builtin_prefetch(points + places[k + 2] * n_columns + j);
+        Vector sums[kSums] = {};
+        std::int64_t j = 0;
+        for (; j + kSums * kLanes <= n_columns; j += kSums * kLanes)
+            for (int v = 0; v < kSums; ++v)
+                sums[v] += *reinterpret_cast<const Vector *>(row + j + v * kLanes) *
+                           *reinterpret_cast<const Vector *>(point + j + v * kLanes);
+        for (; j + kLanes <= n_columns; j += kLanes)
+            sums[0] += *reinterpret_cast<const Vector *>(row + j) * *reinterpret_cast<const Vector *>(point + j);
+        float sum = sum_of((sums[0] + sums[1]) + (sums[2] + sums[3]));
+        for (; j < n_columns; ++j)
+            sum += row[j] * point[j];
+        bounds[k] = offsets[places[k]] - 2.0f * sum;
+    }
+}
+
 std::int64_t places_within(const float *bounds, std::int64_t n, float limit, std::int32_t *places) {
     std::int64_t found = 0, k = 0;
     for (; k + 32 <= n; k += 32) {
@@ -68,6 +101,6 @@ std::int64_t places_within(const float *bounds, std::int64_t n, float limit, std
 } // namespace
 
 extern const Products ISOKERN_JOIN(products_, ISOKERN_ISA);
-const Products ISOKERN_JOIN(products_, ISOKERN_ISA) = {kGroup, lower_bounds, places_within};
+const Products ISOKERN_JOIN(products_, ISOKERN_ISA) = {kGroup, lower_bounds, lower_bounds_at, places_within};
 
 } // namespace isokern

@@ -1,6 +1,7 @@
 #include "voronoi.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <stdexcept>
 #include <utility>
@@ -19,6 +20,22 @@ template <class Rows> Pool pool_of(const Rows &points, std::span<const std::int3
     return {find_equal_points(points), samples.data(), t, static_cast<std::int64_t>(samples.size()) / t};
 }
 
+// Whether no two of the axes, n_columns x n, are further from orthonormal than rounding makes them.
+bool are_orthonormal(std::span<const double> axes, std::int64_t n_columns, std::int64_t n) {
+    if (static_cast<std::int64_t>(axes.size()) != n_columns * n || n > n_columns)
+        return false;
+    std::vector<double> products(static_cast<std::size_t>(n * n), 0.0);
+    for (std::int64_t j = 0; j < n_columns; ++j)
+        for (std::int64_t a = 0; a < n; ++a)
+            for (std::int64_t b = 0; b <= a; ++b)
+                products[a * n + b] += axes[j * n + a] * axes[j * n + b];
+    for (std::int64_t a = 0; a < n; ++a)
+        for (std::int64_t b = 0; b <= a; ++b)
+            if (!(std::abs(products[a * n + b] - (a == b)) < 1e-10))
+                return false;
+    return true;
+}
+
 template <class Value> std::vector<Value> write_out(const CsrRows<Value> &rows) {
     std::vector<Value> values(static_cast<std::size_t>(rows.n_rows * rows.n_columns), Value(0));
     for (std::int64_t r = 0; r < rows.n_rows; ++r)
@@ -31,35 +48,42 @@ template <class Value> std::vector<Value> write_out(const CsrRows<Value> &rows) 
 
 struct VoronoiMap::Layout {
     template <class Value>
-    Layout(const DenseRows<Value> &points, std::span<const std::int32_t> samples, std::int64_t t)
-        : any(DenseLayout<Value>(points, pool_of(points, samples, t))) {}
+    Layout(const DenseRows<Value> &points, std::span<const std::int32_t> samples, std::int64_t t, const Axes &axes)
+        : any(DenseLayout<Value>(points, pool_of(points, samples, t), axes)) {}
 
     template <class Value>
-    Layout(const CsrRows<Value> &points, std::span<const std::int32_t> samples, std::int64_t t)
+    Layout(const CsrRows<Value> &points, std::span<const std::int32_t> samples, std::int64_t t, const Axes &)
         : any(SparseLayout<Value>(points, pool_of(points, samples, t))) {}
 
     std::variant<DenseLayout<float>, DenseLayout<double>, SparseLayout<float>, SparseLayout<double>> any;
 };
 
-VoronoiMap::VoronoiMap(const AnyRows &points, std::span<const std::int32_t> samples, std::int64_t n_partitionings)
+VoronoiMap::VoronoiMap(const AnyRows &points, std::span<const std::int32_t> samples, std::int64_t n_partitionings,
+                       std::span<const double> axes)
     : n_partitionings_(n_partitionings) {
-    std::visit([&](const auto &rows) { lay_out(rows, samples); }, points);
+    std::visit([&](const auto &rows) { lay_out(rows, samples, axes); }, points);
 }
 
-template <class Value> void VoronoiMap::lay_out(const CsrRows<Value> &points, std::span<const std::int32_t> samples) {
+template <class Value>
+void VoronoiMap::lay_out(const CsrRows<Value> &points, std::span<const std::int32_t> samples,
+                         std::span<const double> axes) {
     if (points.n_columns > kFewColumns)
-        return lay_out<CsrRows<Value>>(points, samples);
+        return lay_out<CsrRows<Value>>(points, samples, axes);
     written_out_ = write_out(points);
     const auto *values = std::get<std::vector<Value>>(written_out_).data();
-    lay_out(DenseRows<Value>{values, points.n_rows, points.n_columns}, samples);
+    lay_out(DenseRows<Value>{values, points.n_rows, points.n_columns}, samples, axes);
 }
 
-template <class Rows> void VoronoiMap::lay_out(const Rows &points, std::span<const std::int32_t> samples) {
+template <class Rows>
+void VoronoiMap::lay_out(const Rows &points, std::span<const std::int32_t> samples, std::span<const double> axes) {
     const auto is_known = [&](std::int32_t p) { return p >= 0 && p < points.n_rows; };
     if (samples.empty() || !std::all_of(samples.begin(), samples.end(), is_known))
         throw std::invalid_argument("samples must be numbers of points.");
     n_columns_ = points.n_columns;
-    layout_ = std::make_unique<const Layout>(points, samples, n_partitionings_);
+    const auto n_axes = static_cast<std::int64_t>(axes.size()) / std::max<std::int64_t>(1, n_columns_);
+    if (!are_orthonormal(axes, n_columns_, n_axes))
+        throw std::invalid_argument("axes must be orthonormal directions.");
+    layout_ = std::make_unique<const Layout>(points, samples, n_partitionings_, Axes{axes.data(), n_axes});
 }
 
 VoronoiMap::~VoronoiMap() = default;
@@ -67,13 +91,7 @@ VoronoiMap::~VoronoiMap() = default;
 template <class Rows, class Cell> void VoronoiMap::apply(const Rows &rows, Cell *cells, int threads) const {
     if (rows.n_columns != n_columns_)
         throw std::invalid_argument("the rows have another number of columns than the points.");
-    std::visit(
-        [&](const auto &layout) {
-            using Worker = typename std::decay_t<decltype(layout)>::template Worker<Rows, Cell>;
-            parallel_tiles(rows.n_rows, layout.tile(), threads,
-                           [&] { return Worker(layout, rows, n_partitionings_, cells); });
-        },
-        layout_->any);
+    std::visit([&](const auto &layout) { layout.apply(rows, n_partitionings_, cells, threads); }, layout_->any);
 }
 
 #define ISOKERN_INSTANTIATE(Rows)                                                                                      \

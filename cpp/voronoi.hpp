@@ -22,7 +22,9 @@ using AnyRows = std::variant<DenseRows<float>, DenseRows<double>, CsrRows<float>
 class VoronoiMap {
   public:
     // points: the pool, which must outlive the map.      samples: n_partitionings x n_cells numbers of points
-    VoronoiMap(const AnyRows &points, std::span<const std::int32_t> samples, std::int64_t n_partitionings);
+    // axes: n_columns x n orthonormal directions in which the points vary most, or none; they make the search faster
+    VoronoiMap(const AnyRows &points, std::span<const std::int32_t> samples, std::int64_t n_partitionings,
+               std::span<const double> axes);
     ~VoronoiMap();
 
     std::int64_t n_partitionings() const { return n_partitionings_; }
@@ -32,8 +34,10 @@ class VoronoiMap {
 
   private:
     struct Layout;
-    template <class Rows> void lay_out(const Rows &points, std::span<const std::int32_t> samples);
-    template <class Value> void lay_out(const CsrRows<Value> &points, std::span<const std::int32_t> samples);
+    template <class Rows>
+    void lay_out(const Rows &points, std::span<const std::int32_t> samples, std::span<const double> axes);
+    template <class Value>
+    void lay_out(const CsrRows<Value> &points, std::span<const std::int32_t> samples, std::span<const double> axes);
 
     std::int64_t n_partitionings_, n_columns_ = 0;
     std::variant<std::vector<float>, std::vector<double>> written_out_; // sparse points of few columns, made dense

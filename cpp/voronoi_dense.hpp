@@ -1,32 +1,63 @@
-// Voronoi cells of dense points: bounds by float32 matrix products.
+// Voronoi cells of dense points: bounds by float32 matrix products, first in few dimensions, then in all.
 #pragma once
 
+#include <memory>
+#include <numeric>
 #include <utility>
 
 #include "products.hpp"
+#include "threads.hpp"
 #include "voronoi_search.hpp"
 
 namespace isokern {
 
-// Points as float32 panels, moved to their mean and scaled to at most 1, so that neither an offset nor a unit costs
-// precision. With u = 2^-24, d columns and |.| the length of what was moved and scaled, rounding of the inputs, of the
-// d products and sums and of the rest changes a squared distance by at most kappa (|x|^2 + |z|^2), kappa = (d + 16) u.
+// Orthonormal directions, n_columns x n: the distance within the space that they span is never larger than the distance
+// itself, and hardly smaller if they are the directions in which points vary most. The first of them make the boxes of
+// chunks. If there are more than that, products are first taken along the axes only, and those with all columns are
+// left to points that these bounds do not rule out.
+struct Axes {
+    const double *values;
+    std::int64_t n;
+};
+
+// Points as float32, moved to their mean and scaled to at most 1, so that neither an offset nor a unit costs precision.
+// With u = 2^-24, d columns and |.| the length of what was moved and scaled, rounding of the inputs, of the d products
+// and sums and of the rest changes a squared distance by at most kappa (|x|^2 + |z|^2), kappa = (d + 16) u.
 //   lower(x, z) = (1 - kappa) |z|^2 - 2 x.z,   upper(x, z) = lower(x, z) + 2 kappa (|x|^2 + |z|^2),
 // both less (1 - kappa) |x|^2, which is the same for all points.
+//
+// In k < d coordinates along axes, x' and z', each is off by at most (d + 2) u |x|, hence x' by sqrt(k) (d + 2) u |x|
+// and a squared distance by at most kappa' (|x|^2 + |z|^2), kappa' = kappa + 4 sqrt(k) (d + 2) u. There
+//   lower'(x, z) = |z'|^2 - kappa' |z|^2 - 2 x'.z',   less |x'|^2 - kappa' |x|^2.
 template <class Value> class DenseLayout {
   public:
-    DenseLayout(const DenseRows<Value> &points, Pool pool)
-        : points_(points), pool_(std::move(pool)), centre_(static_cast<std::size_t>(points.n_columns)),
-          kappa_(1.01 * static_cast<double>(points.n_columns + 16) * 0x1p-24) {
+    DenseLayout(const DenseRows<Value> &points, Pool pool, const Axes &axes)
+        : points_(points), pool_(std::move(pool)), n_axes_(axes.n), is_reduced_(axes.n > kBoxSides),
+          centre_(static_cast<std::size_t>(points.n_columns)),
+          kappa_(1.01 * static_cast<double>(points.n_columns + 16) * 0x1p-24),
+          kappa_few_(axes.n > 0 ? kappa_ + 4.04 * std::sqrt(static_cast<double>(axes.n)) *
+                                               static_cast<double>(points.n_columns + 2) * 0x1p-24
+                                : kappa_) {
         find_centre();
         find_scale();
-        pack();
+        pack_axes(axes);
+        place_points();
     }
 
-    template <class Rows, class Cell> class Worker;
-    std::int64_t tile() const { return points_.n_columns <= 512 ? 96 : 48; }
+    template <class Rows, class Cell>
+    void apply(const Rows &rows, std::int64_t n_partitionings, Cell *cells, int threads) const;
 
   private:
+    template <class Rows, class Cell> class Worker;
+    class Placer;
+    struct Placed; // rows in coordinates
+
+    static constexpr std::int64_t kTile = 96;
+
+    // Coordinates are along the axes or, without any, the columns; products are of coordinates or of all columns.
+    std::int64_t n_coordinates() const { return n_axes_ > 0 ? n_axes_ : points_.n_columns; }
+    std::int64_t n_factors() const { return is_reduced_ ? n_axes_ : points_.n_columns; }
+
     void find_centre() {
         for (const std::int32_t p : pool_.points)
             for (std::size_t j = 0; j < centre_.size(); ++j) {
@@ -46,22 +77,22 @@ template <class Value> class DenseLayout {
             scale_ = std::ldexp(1.0, -std::ilogb(largest) - 1);
     }
 
-    void pack() {
-        const std::int64_t n_panels = (pool_.size() + kPanel - 1) / kPanel;
-        panels_.assign(static_cast<std::size_t>(n_panels * kPanel * points_.n_columns), 0.0f);
-        offsets_.assign(static_cast<std::size_t>(n_panels * kPanel), 0.0f);
-        widths_.assign(offsets_.size(), 0.0f);
-        for (std::int64_t p = 0; p < pool_.size(); ++p) {
-            double square = 0.0;
-            float *panel = panels_.data() + p / kPanel * kPanel * points_.n_columns + p % kPanel;
-            for (std::int64_t j = 0; j < points_.n_columns; ++j) {
-                const double value = (points_.row(pool_.points[p])[j] - centre_[j]) * scale_;
-                panel[j * kPanel] = static_cast<float>(value);
-                square += value * value;
-            }
-            offsets_[p] = static_cast<float>((1.0 - kappa_) * square);
-            widths_[p] = static_cast<float>(2.0 * kappa_ * square);
-        }
+    // Axes as panels, like points, so that the same products give coordinates.
+    void pack_axes(const Axes &axes) {
+        axis_panels_.assign(static_cast<std::size_t>(n_panels(axes.n) * kPanel * points_.n_columns), 0.0f);
+        for (std::int64_t j = 0; j < points_.n_columns; ++j)
+            for (std::int64_t a = 0; a < axes.n; ++a)
+                axis_panels_[place_in_panels(a, j, points_.n_columns)] =
+                    static_cast<float>(axes.values[j * axes.n + a]);
+        no_offsets_.assign(static_cast<std::size_t>(n_panels(axes.n) * kPanel), 0.0f);
+    }
+
+    void place_points();
+    template <class Rows> void place(const Rows &rows, Placed &placed, int threads) const;
+
+    static std::int64_t n_panels(std::int64_t n) { return (n + kPanel - 1) / kPanel; }
+    static std::size_t place_in_panels(std::int64_t p, std::int64_t j, std::int64_t n_columns) {
+        return static_cast<std::size_t>(p / kPanel * kPanel * n_columns + j * kPanel + p % kPanel);
     }
 
     double distance(const double *row, std::int32_t point) const {
@@ -75,78 +106,236 @@ template <class Value> class DenseLayout {
     }
 
     DenseRows<Value> points_;
-    Pool pool_;
+    Pool pool_; // chunk after chunk
+    std::int64_t n_axes_;
+    bool is_reduced_;
     std::vector<double> centre_;
-    double kappa_;
+    double kappa_, kappa_few_;
     double scale_ = 1.0;
     bool is_usable_ = true; // false: magnitudes that only the distance itself can handle
-    std::vector<float> panels_, offsets_, widths_;
+    std::vector<float> axis_panels_, no_offsets_;
+    std::vector<float> values_;               // the points, moved and scaled; only if there are axes
+    std::vector<float> offsets_, widths_;     // of their bounds
+    std::vector<float> panels_, offsets_few_; // the same in coordinates
+    std::vector<float> largest_squares_;      // by chunk
+    std::unique_ptr<const Chunks> chunks_;
 };
 
-template <class Value> template <class Rows, class Cell> class DenseLayout<Value>::Worker {
-  public:
-    Worker(const DenseLayout &layout, const Rows &rows, std::int64_t n_partitionings, Cell *cells)
-        : layout_(layout), rows_(rows), n_partitionings_(n_partitionings), cells_(cells), products_(best_products()),
-          row_(static_cast<std::size_t>(rows.n_columns)),
-          searches_(static_cast<std::size_t>(std::min(layout.tile(), rows.n_rows)),
-                    Search<float>(layout.pool_, n_partitionings)),
-          squares_(searches_.size()), places_(kChunk), distances_(layout.pool_) {
-        const std::int64_t n_groups = (std::min(layout.tile(), rows.n_rows) + products_.group - 1) / products_.group;
-        packed_.resize(static_cast<std::size_t>(n_groups * products_.group * rows.n_columns));
-        bounds_.resize(static_cast<std::size_t>(n_groups * products_.group * kChunk));
-    }
+// Rows moved, scaled and in coordinates.
+template <class Value> struct DenseLayout<Value>::Placed {
+    std::int64_t n_columns, n_axes;
+    std::vector<float> values;       // n x n_columns
+    std::vector<float> along_axes;   // n x n_axes
+    std::vector<float> squares;      // of values; infinite if beyond float32
+    std::vector<float> axes_squares; // of what is along the axes
 
-    void operator()(std::int64_t begin, std::int64_t end) {
-        const std::int64_t n_groups = (end - begin + products_.group - 1) / products_.group;
-        for (std::int64_t r = begin; r < end; ++r) {
-            searches_[r - begin].begin();
-            squares_[r - begin] = pack(r, r - begin);
-        }
-        const std::int64_t n_points = layout_.pool_.size();
-        for (std::int64_t p = 0; p < n_points; p += kChunk) {
-            const std::int64_t n = std::min(kChunk, n_points - p);
-            products_.lower_bounds(packed_.data(), n_groups, rows_.n_columns,
-                                   layout_.panels_.data() + p * rows_.n_columns, (n + kPanel - 1) / kPanel,
-                                   layout_.offsets_.data() + p, bounds_.data(), kChunk);
-            for (std::int64_t k = 0; k < end - begin; ++k)
-                enter_chunk(searches_[k], bounds_.data() + k * kChunk, p, n, squares_[k]);
-        }
-        for (std::int64_t r = begin; r < end; ++r)
-            settle(searches_[r - begin], r, squares_[r - begin]);
+    Placed(const DenseLayout &layout, std::int64_t n)
+        : n_columns(layout.points_.n_columns), n_axes(layout.n_axes_), values(static_cast<std::size_t>(n * n_columns)),
+          along_axes(static_cast<std::size_t>(n * n_axes)), squares(static_cast<std::size_t>(n)),
+          axes_squares(squares.size()) {}
+
+    const float *all(std::int64_t r) const { return values.data() + r * n_columns; }
+    const float *coordinates(std::int64_t r) const { return n_axes > 0 ? along_axes.data() + r * n_axes : all(r); }
+};
+
+// Works out where rows are, a few at a time.
+template <class Value> class DenseLayout<Value>::Placer {
+  public:
+    explicit Placer(const DenseLayout &layout)
+        : layout_(layout), products_(best_products()), row_(layout.centre_.size()),
+          packed_(static_cast<std::size_t>(products_.group) * row_.size()),
+          found_(static_cast<std::size_t>(products_.group * n_panels(layout.n_axes_) * kPanel)) {}
+
+    template <class Rows> void place(const Rows &rows, std::int64_t begin, std::int64_t end, Placed &placed) {
+        for (std::int64_t r = begin; r < end; r += products_.group)
+            place_group(rows, r, std::min(r + products_.group, end), placed);
     }
 
   private:
-    // Moves and scales a row into its group; returns its square, or infinity if it is beyond float32.
-    float pack(std::int64_t r, std::int64_t k) {
-        load_dense(rows_, r, row_);
-        float *packed = packed_.data() + k / products_.group * products_.group * rows_.n_columns + k % products_.group;
-        double square = 0.0;
-        for (std::size_t j = 0; j < row_.size(); ++j) {
-            const double value = (row_[j] - layout_.centre_[j]) * layout_.scale_;
-            packed[static_cast<std::int64_t>(j) * products_.group] = static_cast<float>(value);
-            square += value * value;
+    template <class Rows> void place_group(const Rows &rows, std::int64_t begin, std::int64_t end, Placed &placed) {
+        const std::int64_t d = layout_.points_.n_columns, k = layout_.n_axes_, group = products_.group;
+        std::fill(packed_.begin(), packed_.end(), 0.0f);
+        for (std::int64_t r = begin; r < end; ++r) {
+            load_dense(rows, r, row_);
+            float *values = placed.values.data() + r * d;
+            double square = 0.0;
+            for (std::int64_t j = 0; j < d; ++j) {
+                const double value = (row_[j] - layout_.centre_[j]) * layout_.scale_;
+                values[j] = packed_[j * group + r - begin] = static_cast<float>(value);
+                square += value * value;
+            }
+            placed.squares[r] = layout_.is_usable_ && square < 1e30 ? static_cast<float>(square) : HUGE_VALF;
         }
-        return layout_.is_usable_ && square < 1e30 ? static_cast<float>(square) : HUGE_VALF;
+        if (k == 0)
+            return;
+        const std::int64_t stride = n_panels(k) * kPanel;
+        products_.lower_bounds(packed_.data(), 1, d, layout_.axis_panels_.data(), n_panels(k),
+                               layout_.no_offsets_.data(), found_.data(), stride);
+        for (std::int64_t r = begin; r < end; ++r) {
+            double square = 0.0;
+            for (std::int64_t a = 0; a < k; ++a) {
+                const float value = -0.5f * found_[(r - begin) * stride + a];
+                placed.along_axes[r * k + a] = value;
+                square += static_cast<double>(value) * value;
+            }
+            placed.axes_squares[r] = static_cast<float>(square);
+        }
     }
 
-    void enter_chunk(Search<float> &search, const float *bounds, std::int64_t first, std::int64_t n, float square) {
+    const DenseLayout &layout_;
+    const Products &products_;
+    std::vector<double> row_;
+    std::vector<float> packed_, found_;
+};
+
+template <class Value>
+template <class Rows>
+void DenseLayout<Value>::place(const Rows &rows, Placed &placed, int threads) const {
+    parallel_tiles(rows.n_rows, 256, threads, [&] {
+        return [&, placer = Placer(*this)](std::int64_t begin, std::int64_t end) mutable {
+            placer.place(rows, begin, end, placed);
+        };
+    });
+}
+
+template <class Value> void DenseLayout<Value>::place_points() {
+    const std::int64_t n = pool_.size(), d = points_.n_columns, m = n_factors();
+    Placed placed(*this, n);
+    // The pool as rows, in its own order.
+    std::vector<Value> pool(static_cast<std::size_t>(n * d));
+    for (std::int64_t p = 0; p < n; ++p)
+        std::copy_n(points_.row(pool_.points[p]), d, pool.begin() + p * d);
+    place(DenseRows<Value>{pool.data(), n, d}, placed, 0);
+    chunks_ = std::make_unique<const Chunks>(placed.coordinates(0), n, n_coordinates());
+    pool_.reorder(chunks_->order());
+    const auto n_places = static_cast<std::size_t>(n_panels(n) * kPanel);
+    panels_.assign(n_places * static_cast<std::size_t>(m), 0.0f);
+    offsets_few_.assign(n_places, 0.0f);
+    offsets_.assign(n_places, 0.0f);
+    widths_.assign(n_places, 0.0f);
+    largest_squares_.assign(static_cast<std::size_t>(chunks_->size()), 0.0f);
+    values_.resize(is_reduced_ ? placed.values.size() : 0);
+    for (std::int64_t p = 0; p < n; ++p) {
+        const std::int32_t from = chunks_->order()[p];
+        const double square = placed.squares[from];
+        const float *factors = is_reduced_ ? placed.coordinates(from) : placed.all(from);
+        for (std::int64_t a = 0; a < m; ++a)
+            panels_[place_in_panels(p, a, m)] = factors[a];
+        if (is_reduced_)
+            std::copy_n(placed.all(from), d, values_.begin() + p * d);
+        offsets_[p] = static_cast<float>((1.0 - kappa_) * square);
+        offsets_few_[p] =
+            is_reduced_ ? static_cast<float>(placed.axes_squares[from] - kappa_few_ * square) : offsets_[p];
+        widths_[p] = static_cast<float>(2.0 * kappa_ * square);
+        largest_squares_[p / kChunk] = std::max(largest_squares_[p / kChunk], placed.squares[from]);
+    }
+}
+
+// Takes a tile of rows, near to each other, through the chunks, the nearest first.
+template <class Value> template <class Rows, class Cell> class DenseLayout<Value>::Worker {
+  public:
+    Worker(const DenseLayout &layout, const Rows &rows, const Placed &placed, const std::int64_t *order,
+           std::int64_t n_partitionings, Cell *cells)
+        : layout_(layout), rows_(rows), placed_(placed), order_(order), n_partitionings_(n_partitionings),
+          cells_(cells), products_(best_products()), row_(static_cast<std::size_t>(rows.n_columns)),
+          searches_(static_cast<std::size_t>(std::min(kTile, rows.n_rows)),
+                    Search<float>(layout.pool_, n_partitionings)),
+          packed_(static_cast<std::size_t>((kTile + products_.group) * layout.n_factors())),
+          bounds_(static_cast<std::size_t>(products_.group * kChunk)), places_(kChunk), lowers_(kChunk),
+          nearness_(static_cast<std::size_t>(kTile * layout.chunks_->size())),
+          turn_(static_cast<std::size_t>(layout.chunks_->size())), nearest_(turn_.size()), distances_(layout.pool_) {}
+
+    void operator()(std::int64_t begin, std::int64_t end) {
+        order_here_ = order_ + begin;
+        n_rows_ = end - begin;
+        begin_rows();
+        for (const std::int32_t chunk : turn_)
+            for (std::int64_t first = 0; first < n_rows_; first += products_.group)
+                look_at(chunk, first, std::min(first + products_.group, n_rows_));
+        for (std::int64_t k = 0; k < n_rows_; ++k)
+            settle(searches_[k], order_here_[k]);
+    }
+
+  private:
+    std::int64_t n_chunks() const { return layout_.chunks_->size(); }
+
+    // Packs coordinates, and orders the chunks by their distance to the nearest row.
+    void begin_rows() {
+        const std::int64_t m = layout_.n_factors();
+        std::fill(nearest_.begin(), nearest_.end(), HUGE_VALF);
+        for (std::int64_t k = 0; k < n_rows_; ++k) {
+            searches_[k].begin();
+            const std::int64_t r = order_here_[k];
+            const float *factors = layout_.is_reduced_ ? placed_.coordinates(r) : placed_.all(r);
+            float *packed = packed_.data() + k / products_.group * products_.group * m;
+            for (std::int64_t a = 0; a < m; ++a)
+                packed[a * products_.group + k % products_.group] = factors[a];
+            float *squares = nearness_.data() + k * n_chunks();
+            layout_.chunks_->distances(placed_.coordinates(r), squares);
+            for (std::int64_t c = 0; c < n_chunks(); ++c)
+                nearest_[c] = std::min(nearest_[c], squares[c]);
+        }
+        std::iota(turn_.begin(), turn_.end(), 0);
+        std::sort(turn_.begin(), turn_.end(), [&](std::int32_t a, std::int32_t b) {
+            return std::pair(nearest_[a], a) < std::pair(nearest_[b], b);
+        });
+    }
+
+    // Whether a chunk may hold a point that is nearest to a row.
+    bool matters(std::int64_t chunk, std::int64_t k) const {
+        const double square = placed_.squares[order_here_[k]];
         if (square == HUGE_VALF)
+            return false;
+        const double slack = layout_.kappa_few_ * (square + layout_.largest_squares_[chunk]) + 0x1p-100;
+        const double threshold = searches_[k].threshold() + (1.0 - layout_.kappa_) * square;
+        return nearness_[k * n_chunks() + chunk] * (1.0 - 0x1p-18) - slack <= threshold;
+    }
+
+    void look_at(std::int32_t chunk, std::int64_t first, std::int64_t last) {
+        std::int64_t n_mattering = 0;
+        for (std::int64_t k = first; k < last; ++k)
+            n_mattering += matters(chunk, k);
+        if (n_mattering == 0)
             return;
-        const std::int64_t n_places = products_.places_within(bounds, n, search.threshold(), places_.data());
+        const std::int64_t begin = chunk * kChunk, n = std::min(kChunk, layout_.pool_.size() - begin);
+        const std::int64_t m = layout_.n_factors();
+        products_.lower_bounds(packed_.data() + first * m, 1, m, layout_.panels_.data() + begin * m, n_panels(n),
+                               layout_.offsets_few_.data() + begin, bounds_.data(), kChunk);
+        for (std::int64_t k = first; k < last; ++k)
+            if (matters(chunk, k))
+                enter_chunk(searches_[k], bounds_.data() + (k - first) * kChunk, begin, n, order_here_[k]);
+    }
+
+    void enter_chunk(Search<float> &search, const float *bounds, std::int64_t begin, std::int64_t n, std::int64_t r) {
+        const float square = placed_.squares[r];
+        std::int64_t n_places = products_.places_within(bounds, n, limit(search, r), places_.data());
         if (n_places == 0)
             return;
+        if (layout_.is_reduced_)
+            products_.lower_bounds_at(placed_.all(r), rows_.n_columns, layout_.values_.data() + begin * rows_.n_columns,
+                                      layout_.offsets_.data() + begin, places_.data(), n_places, lowers_.data());
         // The small constant covers what underflows.
         const float width = static_cast<float>(2.0 * layout_.kappa_) * square + 0x1p-100f;
         for (std::int64_t k = 0; k < n_places; ++k) {
-            const std::int64_t p = first + places_[k];
-            const float lower = bounds[places_[k]];
-            search.enter(static_cast<std::int32_t>(p), lower, lower + (width + layout_.widths_[p]));
+            const std::int64_t p = begin + places_[k];
+            const float lower = layout_.is_reduced_ ? lowers_[k] : bounds[places_[k]];
+            if (lower <= search.threshold())
+                search.enter(static_cast<std::int32_t>(p), lower, lower + (width + layout_.widths_[p]));
         }
         search.lower_threshold();
     }
 
-    void settle(Search<float> &search, std::int64_t r, float square) {
-        if (square == HUGE_VALF)
+    // What a bound in coordinates must not exceed.
+    float limit(const Search<float> &search, std::int64_t r) const {
+        if (!layout_.is_reduced_)
+            return search.threshold();
+        const double square = placed_.squares[r], few = placed_.axes_squares[r];
+        const double limit = search.threshold() + (1.0 - layout_.kappa_) * square - few + layout_.kappa_few_ * square;
+        return static_cast<float>(limit + 0x1p-20 * (std::abs(limit) + square) + 0x1p-100);
+    }
+
+    void settle(Search<float> &search, std::int64_t r) {
+        if (placed_.squares[r] == HUGE_VALF)
             search.enter_all();
         load_dense(rows_, r, row_);
         search.settle(
@@ -156,15 +345,38 @@ template <class Value> template <class Rows, class Cell> class DenseLayout<Value
 
     const DenseLayout &layout_;
     const Rows &rows_;
+    const Placed &placed_;
+    const std::int64_t *order_;
     std::int64_t n_partitionings_;
     Cell *cells_;
     const Products &products_;
+    const std::int64_t *order_here_ = nullptr;
+    std::int64_t n_rows_ = 0;
     std::vector<double> row_;
     std::vector<Search<float>> searches_;
-    std::vector<float> squares_;
     std::vector<float> packed_, bounds_;
     std::vector<std::int32_t> places_;
+    std::vector<float> lowers_;
+    std::vector<float> nearness_; // [row of the tile][chunk]
+    std::vector<std::int32_t> turn_;
+    std::vector<float> nearest_;
     Distances distances_;
 };
+
+template <class Value>
+template <class Rows, class Cell>
+void DenseLayout<Value>::apply(const Rows &rows, std::int64_t n_partitionings, Cell *cells, int threads) const {
+    Placed placed(*this, rows.n_rows);
+    place(rows, placed, threads);
+    // Near rows side by side, so that they want the same chunks.
+    std::vector<std::pair<std::int64_t, std::int64_t>> keys(static_cast<std::size_t>(rows.n_rows));
+    for (std::int64_t r = 0; r < rows.n_rows; ++r)
+        keys[r] = {chunks_->find(placed.coordinates(r)), r};
+    std::sort(keys.begin(), keys.end());
+    std::vector<std::int64_t> order(keys.size());
+    std::transform(keys.begin(), keys.end(), order.begin(), [](const auto &key) { return key.second; });
+    parallel_tiles(rows.n_rows, kTile, threads,
+                   [&] { return Worker<Rows, Cell>(*this, rows, placed, order.data(), n_partitionings, cells); });
+}
 
 } // namespace isokern

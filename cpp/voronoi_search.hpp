@@ -2,8 +2,7 @@
 //
 // The t samples overlap in one pool of points. A row meets each point of the pool once, as a lower and an upper bound
 // on their distance, and a point is entered for the partitionings whose sample it is in only if its lower bound is
-// below the largest of their current upper bounds. The pool is ordered by place in the sample, so that after the first
-// t points every partitioning has a nearest one, and soon nearly every point is passed over. Of the candidates that
+// below the largest of their current upper bounds. Soon nearly every point is passed over. Of the candidates that
 // remain for a partitioning, one is the nearest; where several remain, the distance itself decides.
 #pragma once
 
@@ -16,12 +15,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "chunks.hpp"
 #include "random.hpp"
 #include "rows.hpp"
 
 namespace isokern {
-
-constexpr std::int64_t kChunk = 512; // points between two looks at the threshold, a multiple of kPanel
 
 // Beyond these magnitudes squares overflow or vanish; what counts then is the distance as it is defined.
 constexpr double kTooLarge = 1e140, kTooSmall = 1e-140;
@@ -102,6 +100,16 @@ struct Pool {
     }
 
     std::int64_t size() const { return static_cast<std::int64_t>(points.size()); }
+
+    // Puts the points in another order.
+    void reorder(const std::vector<std::int32_t> &order) {
+        const Pool before = *this;
+        for (std::size_t k = 0; k < order.size(); ++k) {
+            points[k] = before.points[order[k]];
+            member_starts[k] = before.member_starts[order[k]];
+            member_ends[k] = before.member_ends[order[k]];
+        }
+    }
 
   private:
     // Of equal points in one sample only the first counts.

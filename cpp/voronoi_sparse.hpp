@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "column_numbers.hpp"
+#include "threads.hpp"
 #include "voronoi_search.hpp"
 
 namespace isokern {
@@ -32,10 +33,15 @@ template <class Value> class SparseLayout {
         flatten(by_column);
     }
 
-    template <class Rows, class Cell> class Worker;
-    std::int64_t tile() const { return 16; }
+    template <class Rows, class Cell>
+    void apply(const Rows &rows, std::int64_t n_partitionings, Cell *cells, int threads) const {
+        parallel_tiles(rows.n_rows, 16, threads,
+                       [&] { return Worker<Rows, Cell>(*this, rows, n_partitionings, cells); });
+    }
 
   private:
+    template <class Rows, class Cell> class Worker;
+
     struct Posting {
         std::int32_t point;
         double value;

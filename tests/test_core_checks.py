@@ -61,7 +61,7 @@ BAD_SAMPLES = {
 @pytest.mark.parametrize("samples", BAD_SAMPLES.values(), ids=BAD_SAMPLES)
 def test_samples_of_points_that_are_not_there_are_refused(samples):
     with pytest.raises(ValueError, match="samples must be numbers of points"):
-        _core.VoronoiMap(np.zeros((2, 3)), np.array(samples, dtype=np.int32).reshape(1, -1))
+        _core.VoronoiMap(np.zeros((2, 3)), np.array(samples, dtype=np.int32).reshape(1, -1), np.empty((3, 0)))
 
 
 BAD_CSR = {
@@ -78,7 +78,7 @@ BAD_CSR = {
 def test_sparse_points_that_point_outside_are_refused(columns, starts):
     points = (np.ones(2), np.array(columns, dtype=np.int32), np.array(starts, dtype=np.int64), 5)
     with pytest.raises(ValueError, match="the columns of a CSR row must ascend and lie within the table"):
-        _core.VoronoiMap(points, np.zeros((1, 1), dtype=np.int32))
+        _core.VoronoiMap(points, np.zeros((1, 1), dtype=np.int32), np.empty((5, 0)))
 
 
 BAD_STARTS = {

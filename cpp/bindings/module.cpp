@@ -156,11 +156,13 @@ NB_MODULE(_core, m) {
     nb::class_<Voronoi>(m, "VoronoiMap")
         .def(
             "__init__",
-            [](Voronoi *self, const RowsArgument &points, const Table<std::int32_t> &samples) {
-                new (self) Voronoi{points, VoronoiMap(view(points), {samples.data(), samples.size()},
-                                                      static_cast<std::int64_t>(samples.shape(0)))};
+            [](Voronoi *self, const RowsArgument &points, const Table<std::int32_t> &samples,
+               const Table<double> &axes) {
+                new (self) Voronoi{points,
+                                   VoronoiMap(view(points), {samples.data(), samples.size()},
+                                              static_cast<std::int64_t>(samples.shape(0)), {axes.data(), axes.size()})};
             },
-            "points"_a.noconvert(), "samples"_a.noconvert())
+            "points"_a.noconvert(), "samples"_a.noconvert(), "axes"_a.noconvert())
         .def(
             "apply",
             [](const Voronoi &voronoi, const RowsArgument &rows, const CellsOutput &cells, int threads) {
