@@ -141,11 +141,12 @@ def thread_lines(plan, row):
 
 def draw(rows, path):
     """Draw a panel for each sweep."""
-    figure, panels = plotting.new_figure(len(SWEEPS), n_lines=-(-len(SWEEPS) // 2))
-    for panel, (cost, against, _) in zip(panels, SWEEPS, strict=True):
+    sweeps = list(dict.fromkeys((row["cost"], row["against"]) for row in rows))
+    figure, panels = plotting.new_figure(len(sweeps), n_lines=-(-len(sweeps) // 2))
+    for panel, (cost, against) in zip(panels, sweeps, strict=True):
         shown = {row["work"]: row for row in rows if (row["cost"], row["against"]) == (cost, against)}
-        labels = {work: _label(row) for work, row in shown.items()}
         runs = {work: row["points"] for work, row in shown.items()}
+        labels = {work: _label(row) for work, row in shown.items()}
         plotting.cost_growth(panel, runs, labels, xlabel=NAMES[against], ylabel=cost)
     figure.savefig(path, dpi=100)
 
