@@ -24,7 +24,7 @@ from isokern import plotting
 THREADS = tuple(2**k for k in range(os.cpu_count().bit_length()))
 FULL = {
     "base": {"n": 10_000, "d": 20, "t": 100, "psi": 256, "threads": THREADS[-1], "n_fit": 100_000},
-    "n": (1000, 3162, 10_000, 31_623, 100_000, 316_228),
+    "n": (1000, 3162, 10_000, 31_623, 100_000),
     "d": (2, 5, 16, 50, 158, 500),
     "t": (1, 3, 10, 32, 100, 316),
     "psi": (16, 64, 256, 1024, 2048, 4096, 8192, 16_384),
@@ -56,10 +56,11 @@ KEYS = ("cost", "against", "work")
 EXPLANATION = f"""\
 Rows lie in ten normal clouds; sparse rows (CSR) have {STORED} values each, however many columns. Kernels are fitted to
 {{n_fit:,}} rows and map others. Where nothing else is said, n = {{n:,}}, d = {{d}}, t = {{t}}, psi = {{psi}}, threads =
-{{threads}}; the sweep of threads has {{tenfold:,}} rows. The learning pass takes cells, so d does not matter to it, and
+{{threads}}; the sweep of threads has {{thrice:,}} rows. The learning pass takes cells, so d does not matter to it, and
 it keeps to one thread, because each row is learned after the one before it. An exponent is the slope of the straight
 line through the logarithms of the upper decade, by least squares. Memory is the highest of a process of its own beyond
-its input and output: for maps the kernel and what fitting and mapping need besides, for the learning pass the model."""
+its input and output: for maps, the kernel and what fitting and mapping need besides; for the learning pass, the model
+and what learning needs besides."""
 PEAK_EXPLANATION = """\
 Operations a second are in billions. For Voronoi cells they are products (all of rows x distinct sampled points x
 columns, though bounds spare the map many) beside a float32 matrix product by BLAS; for trees visits of nodes beside
@@ -85,14 +86,14 @@ COSTS = {"seconds": seconds_of, "megabytes": megabytes_of}
 def sizes_for(plan, against, value):
     """Return the plan's sizes but for one; threads get more rows to share."""
     base = plan["base"]
-    return {**base, "n": 10 * base["n"] if against == "threads" else base["n"], against: value}
+    return {**base, "n": 3 * base["n"] if against == "threads" else base["n"], against: value}
 
 
 def sweep(plan, cost, against, works):
     """Return a row for each work: what it costs at each size, and the exponent."""
     points = {work: [] for work in works}
     # A process for each point takes its time, and memory is not noisy: every other size is enough.
-    for value in plan[against][1::2] if cost == "megabytes" else plan[against]:
+    for value in plan[against][::-2][::-1] if cost == "megabytes" else plan[against]:
         for work in works:
             points[work].append((value, COSTS[cost](work, sizes_for(plan, against, value))))
     return [
@@ -184,7 +185,7 @@ def main():
 
     page.add(f"# How cost grows\n\n{circumstances(record)} Best of 3 or more;")
     page.add(f"`python benchmarks/scaling.py{' --quick' if options.quick else ''}`.\n")
-    page.add(EXPLANATION.format(**plan["base"], tenfold=10 * plan["base"]["n"]) + "\n")
+    page.add(EXPLANATION.format(**plan["base"], thrice=3 * plan["base"]["n"]) + "\n")
     if options.save:
         page.add(f"![Cost against size]({Path(options.save).name}.png)\n")
     record["rows"] = measure(plan, page, before)
