@@ -48,7 +48,7 @@ def share_columns(share):
     """Return the last two columns of a table: the rate in billions a second, and its share of the machine's."""
     if not share:
         return "", ""
-    return f"{share['rate'] / 1e9:.3g} G {share['unit']}", f"{share['share']:.0%} of {share['peak'] / 1e9:.3g}"
+    return f"{share['rate'] / 1e9:.3g} G {share['unit']}", f"{share['share']:.1%} of {share['peak'] / 1e9:.3g}"
 
 
 # -- operations

@@ -72,7 +72,7 @@ def test_a_ratio_is_that_of_the_best_times_and_its_range_that_of_the_turns():
 
 def test_a_line_of_the_peers_has_a_value_for_each_column():
     line = peers.line(a_comparison())
-    assert line == "| map | peer | 1.000 | 6.000 | 6 (2–8) | 6 | 1.5 G visits | 25% of 6 |"
+    assert line == "| map | peer | 1.000 | 6.000 | 6 (2–8) | 6 | 1.5 G visits | 25.0% of 6 |"
     assert line.count("|") == len(peers.COLUMNS) + 1
 
 
