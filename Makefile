@@ -1,12 +1,13 @@
-# Each word prepares what it needs. PYTHON chooses the interpreter, ARGS adds arguments for pytest:
+# Each word prepares what it needs. PYTHON chooses the interpreter, ARGS gives arguments to pytest or a benchmark:
 #   make test PYTHON=python3.12 ARGS="-k voronoi"
+#   make bench ARGS="--compare docs/results/peers.json"
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format wheel clean
+.PHONY: help demo test lint format bench scaling wheel clean
 
 PYTHON ?= python3
 # Another interpreter has another environment, so that going to and fro rebuilds nothing.
@@ -36,6 +37,13 @@ format: $(VENV)/.installed-lint  ## put the sources in form
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
 	@$(BIN)/clang-format -i $(CPP)
+
+# Only whole runs replace the pages in the docs: with ARGS nothing is written that they do not ask for.
+bench: $(VENV)/.installed-bench  ## time the work beside the peers, into docs/results/peers.md and .json
+	@$(BIN)/python benchmarks/peers.py $(or $(ARGS),--save docs/results/peers)
+
+scaling: $(VENV)/.installed-bench  ## measure how cost grows, into docs/results/scaling.md, .json and .png
+	@$(BIN)/python benchmarks/scaling.py $(or $(ARGS),--save docs/results/scaling)
 
 wheel: $(VENV)/.tools  ## build a wheel into dist/
 	$(PIP) wheel --no-deps --wheel-dir dist .

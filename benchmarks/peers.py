@@ -1,399 +1,93 @@
 """Side by side with the peers: the same work, data and threads, in one process; ratios and their spread.
 
-python benchmarks/peers.py                     all cases, a table on standard output
-python benchmarks/peers.py --only tree         those whose name has this in it
-python benchmarks/peers.py --json now.json     keep the figures
-python benchmarks/peers.py --compare old.json  beside figures that were kept
+python benchmarks/peers.py                            all cases, a table on standard output
+python benchmarks/peers.py --only tree                those whose name has this in it
+python benchmarks/peers.py --save docs/results/peers  keep the page (.md) and the figures (.json), too
+python benchmarks/peers.py --compare old.json         beside the figures of another commit
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
-import time
-
-THREADS = 2
-os.environ.setdefault("OMP_NUM_THREADS", str(THREADS))
-
-import numpy as np  # noqa: E402
-from datasets import load  # noqa: E402
-from joblib import Parallel, delayed  # noqa: E402
-
-from isokern import IKOGDClassifier, IKOGDClassifierCV, IsolationKernel, __version__, _core  # noqa: E402
-
-CASES = []
-
-
-def case(name, peer, target):
-    """Enter a function that returns (ours, theirs): two functions without arguments that do the same work."""
-
-    def enter(function):
-        CASES.append((name, peer, target, function))
-        return function
-
-    return enter
-
-
-def covertype(n=100_000):
-    return np.ascontiguousarray(load("covertype")[0][:n])
-
-
-def mnist(n=None):
-    return load("mnist")[0][:n]
-
-
-def fitted(X, partitioning, n_cells, **options):
-    return IsolationKernel(partitioning, 100, n_cells, random_state=0, n_jobs=THREADS, **options).fit(X)
-
-
-# -- trees
-
-
-def isotree(X, n_cells):
-    from isotree import IsolationForest
-
-    forest = IsolationForest(
-        ntrees=100, sample_size=n_cells, ndim=1, max_depth=None, missing_action="fail", nthreads=THREADS, random_seed=1
-    )
-    return forest.fit(X)
-
-
-def tree_map(n_cells):
-    X = covertype()
-    kernel, forest = fitted(X, "tree", n_cells), isotree(X, n_cells)
-    return lambda: kernel.apply(X), lambda: forest.predict(X, output="tree_num")
-
-
-@case("tree map, covertype 100,000 rows, psi = 256", "isotree, tree_num", 6)
-def tree_map_256():
-    return tree_map(256)
-
-
-@case("tree map, covertype 100,000 rows, psi = 256", "scikit-learn IsolationForest (capped), apply in two threads", 2.5)
-def tree_map_sklearn():
-    from sklearn.ensemble import IsolationForest
-
-    X = covertype()
-    kernel = fitted(X, "tree", 256)
-    trees = IsolationForest(n_estimators=100, max_samples=256, random_state=0).fit(X).estimators_
-    single = X.astype(np.float32)
-
-    def theirs():
-        Parallel(THREADS, prefer="threads")(delayed(tree.tree_.apply)(single) for tree in trees)
-
-    return lambda: kernel.apply(X), theirs
-
-
-@case("tree map, covertype 100,000 rows, psi = 4096", "isotree, tree_num", 12)
-def tree_map_4096():
-    return tree_map(4096)
-
-
-@case("tree map, rcv1 subset (CSR), psi = 256, capped", "scikit-learn RandomTreesEmbedding, same depth", 10)
-def sparse_tree_map():
-    from sklearn.ensemble import RandomTreesEmbedding
-
-    X = load("rcv1 subset")[0]
-    kernel = fitted(X, "tree", 256, max_depth="log2")
-    embedding = RandomTreesEmbedding(n_estimators=100, max_depth=8, random_state=0, n_jobs=THREADS).fit(X[:2000])
-    return lambda: kernel.apply(X), lambda: embedding.transform(X)
-
-
-@case("tree map, rcv1 subset (CSR), psi = 256, uncapped", "our own capped map", 1 / 3)
-def sparse_tree_map_uncapped():
-    X = load("rcv1 subset")[0]
-    kernel, capped = fitted(X, "tree", 256), fitted(X, "tree", 256, max_depth="log2")
-    return lambda: kernel.apply(X), lambda: capped.apply(X)
-
-
-def growing(n_cells):
-    X = covertype()
-    return lambda: fitted(X, "tree", n_cells), lambda: isotree(X, n_cells)
-
-
-@case("growing trees, covertype, psi = 256", "isotree's fit", 3)
-def growing_256():
-    return growing(256)
-
-
-@case("growing trees, covertype, psi = 4096", "isotree's fit", 3)
-def growing_4096():
-    return growing(4096)
-
-
-# -- Voronoi cells
-
-
-def faiss_searches(X, kernel, rows):
-    """Return a function that searches each sample with faiss."""
-    import faiss
-
-    faiss.omp_set_num_threads(THREADS)
-    cells = kernel._partitionings
-    points = np.ascontiguousarray(_dense(cells.points), dtype=np.float32)
-    rows = np.ascontiguousarray(rows, dtype=np.float32)
-
-    def search():
-        found = []
-        for sample in cells.samples:
-            index = faiss.IndexFlatL2(points.shape[1])
-            index.add(points[sample])
-            found.append(index.search(rows, 1)[1])
-        return found
-
-    return search
-
-
-def _dense(points):
-    if isinstance(points, np.ndarray):
-        return points
-    from isokern._rows import as_scipy
-
-    return as_scipy(points).toarray()
-
-
-def voronoi_map(X, n_cells, n_rows, dense=None):
-    kernel = fitted(X, "voronoi", n_cells)
-    rows = X[:n_rows]
-    return lambda: kernel.apply(rows), faiss_searches(X, kernel, rows if dense is None else dense[:n_rows])
-
-
-@case("Voronoi map, mnist 4,000 rows, psi = 256", "faiss IndexFlatL2, a search per sample", 8)
-def voronoi_mnist_256():
-    return voronoi_map(mnist(), 256, 4000)
-
-
-@case("Voronoi map, mnist 1,000 rows, psi = 4096", "faiss IndexFlatL2, a search per sample", 40)
-def voronoi_mnist_4096():
-    return voronoi_map(mnist(), 4096, 1000)
-
-
-@case("Voronoi map, a9a 4,000 rows as CSR, psi = 4096", "faiss IndexFlatL2 on dense rows", 30)
-def voronoi_a9a():
-    from scipy import sparse
-
-    X = load("a9a")[0]
-    return voronoi_map(sparse.csr_matrix(X), 4096, 4000, dense=X)
-
-
-@case("Voronoi map, covertype 8,000 rows, psi = 4096", "faiss IndexFlatL2, a search per sample", 10)
-def voronoi_covertype():
-    return voronoi_map(load("covertype")[0], 4096, 8000)
-
-
-@case("Voronoi map, rcv1 subset 500 rows (CSR), psi = 1024", "scipy: X @ Z.T per sample, argmin", 10)
-def voronoi_rcv1():
-    from isokern._rows import as_scipy
-
-    X = load("rcv1 subset")[0]
-    kernel = fitted(X, "voronoi", 1024)
-    rows, cells = X[:500], kernel._partitionings
-    points = as_scipy(cells.points)
-
-    def theirs():
-        for sample in cells.samples:
-            Z = points[sample]
-            squares = np.asarray(Z.multiply(Z).sum(axis=1)).ravel()
-            ((rows @ Z.T).toarray() * -2 + squares).argmin(axis=1)
-
-    return lambda: kernel.apply(rows), theirs
-
-
-@case("fitting Voronoi cells, covertype, psi = 4096", "one pass of mapping the same rows (1/50 of its time)", 50)
-def fitting_voronoi():
-    X = load("covertype")[0]
-    kernel = fitted(X, "voronoi", 4096)
-    return lambda: fitted(X, "voronoi", 4096), Scaled(lambda: kernel.apply(X[:8000]), len(X) / 8000)
-
-
-@case(
-    "IKOGDClassifierCV, eleven psi x 5 folds, Voronoi, mnist 20,000 rows", "one fit at psi = 4096 (2.5 times)", 1 / 2.5
-)
-def searching():
-    X, y = (part[:20_000] for part in load("mnist")[:2])
-    options = {"partitioning": "voronoi", "random_state": 0, "n_jobs": THREADS}
-    one = IKOGDClassifier(n_cells=4096, **options)
-    return lambda: IKOGDClassifierCV(**options).fit(X, y), lambda: one.fit(X, y)
-
-
-class Scaled:
-    """Work of which only a part is done, and its time multiplied."""
-
-    def __init__(self, work, factor):
-        self.work, self.factor = work, factor
-
-    def __call__(self):
-        self.work()
-
-
-# -- streams
-
-
-def covertype_stream(n=200_000):
-    X, y = load("covertype")[:2]
-    return [(X[k : k + 1000], y[k : k + 1000]) for k in range(0, n, 1000)]
-
-
-def learn_along(learner, stream):
-    """Return the accuracy of predictions before learning."""
-    n_correct = 0
-    for k, (X, y) in enumerate(stream):
-        if k:
-            n_correct += np.sum(learner.predict(X) == y)
-        learner.partial_fit(X, y, classes=[0, 1])
-    return n_correct / (1000 * (len(stream) - 1))
-
-
-def our_stream(stream, seed=0):
-    from isokern.evaluation import prequential
-
-    learner = IKOGDClassifier(n_cells=256, n_initial=1000, n_jobs=THREADS, random_state=seed)
-    *_, last = prequential(learner, stream)
-    return last.accuracy
-
-
-@case("prequential stream, covertype 200,000 rows, tree, psi = 256", "RBFSampler(1000) + SGDClassifier", 4)
-def streaming_rbf():
-    from sklearn.kernel_approximation import RBFSampler
-    from sklearn.linear_model import SGDClassifier
-
-    stream = covertype_stream()
-
-    def theirs(seed=0):
-        sampler = RBFSampler(gamma="scale", n_components=1000, random_state=seed).fit(stream[0][0])
-        learner = SGDClassifier(random_state=seed)
-        return learn_along(_Mapped(sampler, learner), stream)
-
-    ours = [our_stream(stream, seed) for seed in range(3)]
-    others = [theirs(seed) for seed in range(3)]
-    note = f"accuracy {np.mean(ours):.3f} against {np.mean(others):.3f}, means of 3 seeds"
-    return lambda: our_stream(stream), theirs, note
-
-
-class _Mapped:
-    """A learner behind a map."""
-
-    def __init__(self, sampler, learner):
-        self.sampler, self.learner = sampler, learner
-
-    def predict(self, X):
-        self.cells = self.sampler.transform(X)
-        return self.learner.predict(self.cells)
-
-    def partial_fit(self, X, y, classes):
-        cells = getattr(self, "cells", None)
-        self.learner.partial_fit(self.sampler.transform(X) if cells is None else cells, y, classes=classes)
-
-
-@case("the same, rows per second", "river's Hoeffding adaptive tree", 100)
-def streaming_river():
-    from river.tree import HoeffdingAdaptiveTreeClassifier
-
-    stream = covertype_stream()
-    few = [
-        ({j: float(x) for j, x in enumerate(row)}, int(label))
-        for X, y in stream[:3]
-        for row, label in zip(X, y, strict=True)
-    ]
-
-    def theirs():
-        model = HoeffdingAdaptiveTreeClassifier(seed=0)
-        for x, y in few:
-            model.predict_one(x)
-            model.learn_one(x, y)
-
-    return lambda: our_stream(stream), Scaled(theirs, len(stream) / 3)
-
-
-# -- the rest
-
-
-@case("reading mnist, plain LIBSVM text", "scikit-learn load_svmlight_file", 5)
-def reading():
-    import lzma
-    import tempfile
-    from pathlib import Path
-
-    from datasets import FOLDER
-    from sklearn.datasets import load_svmlight_file
-
-    from isokern.data import read_libsvm
-
-    path = Path(tempfile.mkdtemp()) / "mnist"
-    path.write_bytes(lzma.decompress((FOLDER / "mnist.xz").read_bytes()))
-    return lambda: read_libsvm(path, n_jobs=THREADS), lambda: load_svmlight_file(path)
-
-
-# -- measuring
-
-
-def seconds(work, repeats):
-    """Return the times of a few runs."""
-    times = []
-    for _ in range(repeats):
-        started = time.perf_counter()
-        work()
-        times.append((time.perf_counter() - started) * getattr(work, "factor", 1.0))
-    return times
+import sys
+
+import peak
+from measuring import Page, circumstances, elapsed, environment, kept_rows, table_head, table_line, warn_if_busy
+from peer_cases import CASES, THREADS
+from threadpoolctl import threadpool_limits
+
+KEYS = ("work", "against")
+COLUMNS = ["work", "against", "ours, s", "theirs, s", "ratio", "aim", "a second", "share of the machine's"]
+EXPLANATION = """\
+A ratio is their shortest time over ours, with its range over the turns, in which both run one after the other; what
+misses its aim is marked **short**. The last columns are the operations of our map a second, in billions, and their
+share of the machine's. For Voronoi cells these are products (all of them are counted, also those that bounds spare the
+map; of sparse rows, those of values stored in the same column) beside a float32 matrix product by BLAS. For trees they
+are visits of nodes (of sparse rows, too, though they skip most of the path) beside random gathers by NumPy from a table
+of a tree's size: a yardstick, not a limit."""
 
 
 def measure(name, peer, target, prepare, repeats):
     """Return one row of the table."""
     ours, theirs, *note = prepare()
-    # Turn by turn, so that a noisy moment hits both.
-    pairs = [(seconds(ours, 1)[0], seconds(theirs, 1)[0]) for _ in range(repeats)]
-    mine, other = zip(*pairs, strict=True)
-    ratios = [b / a for a, b in pairs]
-    return {
-        "work": name,
-        "against": peer,
-        "seconds": min(mine),
-        "their seconds": min(other),
-        "ratio": min(other) / min(mine),
-        "lowest": min(ratios),
-        "highest": max(ratios),
-        "target": target,
-        "note": note[0] if note else "",
-    }
+    # After everything is loaded, so that it holds for every library; turn by turn, so that a noisy moment hits both.
+    with threadpool_limits(THREADS):
+        turns = [(elapsed(ours), elapsed(theirs)) for _ in range(repeats)]
+    share = ours.share_of_peak(min(mine for mine, _ in turns), THREADS) if isinstance(ours, peak.Mapping) else None
+    return {**summary(turns), "work": name, "against": peer, "aim": target, "note": "".join(note), "peak": share}
 
 
-def line(row):
-    verdict = "" if row["ratio"] >= row["target"] else " **short**"
-    note = f"; {row['note']}" if row["note"] else ""
-    return (
-        f"| {row['work']} | {row['against']}{note} | {row['seconds']:.3f} | {row['their seconds']:.3f} | "
-        f"{row['ratio']:.3g} ({row['lowest']:.3g}–{row['highest']:.3g}){verdict} | {row['target']:.3g} |"
-    )
+def summary(turns):
+    """Return the best times of (ours, theirs), their ratio and its range."""
+    mine, other = (min(times) for times in zip(*turns, strict=True))
+    ratios = [b / a for a, b in turns]
+    return {"ours": mine, "theirs": other, "ratio": other / mine, "lowest": min(ratios), "highest": max(ratios)}
+
+
+def line(row, before=None):
+    """Return a row as Markdown; with the same row of another commit, also what that was."""
+    against = row["against"] + (f"; {row['note']}" if row["note"] else "")
+    ratio = f"{row['ratio']:.3g} ({row['lowest']:.3g}–{row['highest']:.3g})"
+    verdict = "" if row["ratio"] >= row["aim"] else " **short**"
+    values = [row["work"], against, f"{row['ours']:.3f}", f"{row['theirs']:.3f}", ratio + verdict, f"{row['aim']:.3g}"]
+    return table_line(*values, *peak.share_columns(row["peak"]), *([_change(row, before)] if before else []))
+
+
+def _change(row, before):
+    return f"{before['ours']:.3f} s, ratio {before['ratio']:.3g}; now {before['ours'] / row['ours']:.2f} times as fast"
+
+
+def read_options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", metavar="TEXT")
+    parser.add_argument("--repeats", type=int, default=3, help="turns, of which the best counts (default: 3)")
+    parser.add_argument("--save", metavar="STEM")
+    parser.add_argument("--compare", metavar="JSON")
+    options = parser.parse_args()
+    if options.repeats < 1:
+        parser.error(f"--repeats must be at least 1; got {options.repeats}.")
+    return options
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--only", default="")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--json")
-    parser.add_argument("--compare")
-    options = parser.parse_args()
-    before = {}
-    if options.compare:
-        with open(options.compare) as file:
-            before = {(row["work"], row["against"]): row for row in json.load(file)["rows"]}
-    print("# Beside the peers\n")
-    print(
-        f"isokern {__version__}, {platform.machine()} with {_core.instruction_set()}, {THREADS} threads, t = 100, best"
-    )
-    print(f"of {options.repeats}; `python benchmarks/peers.py`. A ratio is their time over ours, with its range.\n")
-    print("| work | against | ours, s | theirs, s | ratio | aim |\n|---|---|---|---|---|---|")
-    rows = []
-    for name, peer, target, prepare in CASES:
-        if options.only in name:
-            rows.append(measure(name, peer, target, prepare, options.repeats))
-            old = before.get((name, peer))
-            print(line(rows[-1]) + (f" before: {old['ratio']:.3g}" if old else ""), flush=True)
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump({"version": __version__, "rows": rows}, file, indent=1)
+    options, record, page = read_options(), environment(), Page()
+    before = kept_rows(options.compare, KEYS) if options.compare else {}
+    warn_if_busy(record)
+    page.add(f"# Beside the peers\n\n{circumstances(record)} {THREADS} threads, t = 100, best of {options.repeats};")
+    page.add(f"`python benchmarks/peers.py`.\n\n{EXPLANATION}\n")
+    page.add(table_head(*COLUMNS, *(["before"] if before else [])))
+    record["rows"] = []
+    for case in CASES:
+        if options.only in case[0]:
+            try:
+                row = measure(*case, options.repeats)
+            except ImportError as error:
+                print(f"Left out: {case[0]}: {error}. Needed: pip install isokern[bench]", file=sys.stderr)
+                continue
+            record["rows"].append(row)
+            page.add(line(row, before.get((row["work"], row["against"]))))
+    if options.save:
+        page.save(options.save, record)
 
 
 if __name__ == "__main__":

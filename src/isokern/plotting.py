@@ -13,18 +13,27 @@ COLOURS = {
     "FOGD": "#009E73",
     "AdaRaker": "#CC79A7",
     "linear SGD": "#666666",
+    "tree map": "#0072B2",
+    "tree map, CSR": "#56B4E9",
+    "Voronoi map": "#D55E00",
+    "Voronoi map, CSR": "#E69F00",
+    "learning pass": "#009E73",
 }
 
 
-def new_figure(n_panels: int) -> tuple[Any, list[Any]]:
-    """Return a figure and its panels, side by side."""
+def new_figure(n_panels: int, n_lines: int = 1) -> tuple[Any, list[Any]]:
+    """Return a figure and its panels, side by side, or in as many lines, from left to right and top to bottom."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError("figures need a package: pip install isokern[plot]") from error
     # Made without pyplot, which would keep it and ask for a display.
-    figure = Figure(figsize=(4.8 * n_panels, 3.6), layout="constrained")
-    return figure, list(figure.subplots(1, n_panels, squeeze=False)[0])
+    n_columns = -(-n_panels // n_lines)
+    figure = Figure(figsize=(4.8 * n_columns, 3.6 * n_lines), layout="constrained")
+    panels = list(figure.subplots(n_lines, n_columns, squeeze=False).flat)
+    for unused in panels[n_panels:]:
+        unused.remove()
+    return figure, panels[:n_panels]
 
 
 def accuracy_along_stream(panel: Any, runs: Mapping[str, Sequence[tuple[int, float]]], title: str) -> None:
@@ -48,3 +57,36 @@ def accuracy_along_stream(panel: Any, runs: Mapping[str, Sequence[tuple[int, flo
     panel.grid(alpha=0.3)
     panel.spines[["top", "right"]].set_visible(False)
     panel.legend(frameon=False)
+
+
+def cost_growth(
+    panel: Any,
+    runs: Mapping[str, Sequence[tuple[float, float]]],
+    labels: Mapping[str, str],
+    *,
+    xlabel: str,
+    ylabel: str,
+) -> None:
+    """Draw a cost against a size, both on logarithmic axes, on which a power is a straight line.
+
+    Parameters
+    ----------
+    panel : matplotlib.axes.Axes
+    runs : dict of str to list of (float, float)
+        For each name, sizes and what they cost.
+    labels : dict of str to str
+        For each name, what the legend says.
+    xlabel, ylabel : str
+    """
+    for name, points in runs.items():
+        panel.plot(
+            *zip(*points, strict=True), label=labels[name], color=COLOURS.get(name), linewidth=1.8, marker="o", ms=4
+        )
+    panel.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)
+    sizes = sorted({size for points in runs.values() for size, _ in points}, reverse=True)
+    shown = sizes[:: -(-len(sizes) // 6)]  # more would run into each other
+    panel.set_xticks(shown, [f"{size:,.0f}" for size in shown])
+    panel.set_xticks([], minor=True)
+    panel.grid(alpha=0.3)
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.legend(frameon=False, fontsize="small", ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))

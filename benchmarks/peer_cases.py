@@ -1,0 +1,310 @@
+"""The work that is timed beside the peers, and how each of them does it."""
+
+from __future__ import annotations
+
+import functools
+import lzma
+import tempfile
+from pathlib import Path
+
+import datasets
+import numpy as np
+from joblib import Parallel, delayed
+from peak import Mapping
+from scipy import sparse
+
+from isokern import IKOGDClassifier, IKOGDClassifierCV, IsolationKernel
+from isokern._rows import as_scipy
+from isokern.data import read_libsvm
+from isokern.evaluation import prequential
+
+THREADS = 2
+
+load = functools.cache(datasets.load)
+
+CASES = []
+
+
+def case(name, peer, target):
+    """Enter a function that returns (ours, theirs): two functions without arguments that do the same work.
+
+    A third value is a note for the table. The target is the least ratio of their time to ours that is aimed at.
+    """
+
+    def enter(function):
+        CASES.append((name, peer, target, function))
+        return function
+
+    return enter
+
+
+def covertype(n=100_000):
+    return np.ascontiguousarray(load("covertype")[0][:n])
+
+
+def fitted(X, partitioning, n_cells, **options):
+    return IsolationKernel(partitioning, 100, n_cells, random_state=0, n_jobs=THREADS, **options).fit(X)
+
+
+# -- trees
+
+
+def isotree(X, n_cells):
+    from isotree import IsolationForest
+
+    forest = IsolationForest(
+        ntrees=100, sample_size=n_cells, ndim=1, max_depth=None, missing_action="fail", nthreads=THREADS, random_seed=1
+    )
+    return forest.fit(X)
+
+
+def tree_map(n_cells):
+    X = covertype()
+    kernel, forest = fitted(X, "tree", n_cells), isotree(X, n_cells)
+    return Mapping(kernel, X), lambda: forest.predict(X, output="tree_num")
+
+
+@case("tree map, covertype 100,000 rows, psi = 256", "isotree, tree_num", 6)
+def tree_map_256():
+    return tree_map(256)
+
+
+@case("tree map, covertype 100,000 rows, psi = 256", "scikit-learn IsolationForest (capped), apply in two threads", 2.5)
+def tree_map_sklearn():
+    from sklearn.ensemble import IsolationForest
+
+    X = covertype()
+    kernel = fitted(X, "tree", 256)
+    trees = IsolationForest(n_estimators=100, max_samples=256, random_state=0).fit(X).estimators_
+    single = X.astype(np.float32)
+
+    def theirs():
+        Parallel(THREADS, prefer="threads")(delayed(tree.tree_.apply)(single) for tree in trees)
+
+    return Mapping(kernel, X), theirs
+
+
+@case("tree map, covertype 100,000 rows, psi = 4096", "isotree, tree_num", 12)
+def tree_map_4096():
+    return tree_map(4096)
+
+
+@case("tree map, rcv1 subset (CSR), psi = 256, capped", "scikit-learn RandomTreesEmbedding, same depth", 10)
+def sparse_tree_map():
+    from sklearn.ensemble import RandomTreesEmbedding
+
+    X = load("rcv1 subset")[0]
+    kernel = fitted(X, "tree", 256, max_depth="log2")
+    embedding = RandomTreesEmbedding(n_estimators=100, max_depth=8, random_state=0, n_jobs=THREADS).fit(X[:2000])
+    return Mapping(kernel, X), lambda: embedding.transform(X)
+
+
+@case("tree map, rcv1 subset (CSR), psi = 256, uncapped", "our own capped map", 1 / 3)
+def sparse_tree_map_uncapped():
+    X = load("rcv1 subset")[0]
+    kernel, capped = fitted(X, "tree", 256), fitted(X, "tree", 256, max_depth="log2")
+    return Mapping(kernel, X), lambda: capped.apply(X)
+
+
+def growing(n_cells):
+    X = covertype()
+    return lambda: fitted(X, "tree", n_cells), lambda: isotree(X, n_cells)
+
+
+@case("growing trees, covertype, psi = 256", "isotree's fit", 3)
+def growing_256():
+    return growing(256)
+
+
+@case("growing trees, covertype, psi = 4096", "isotree's fit", 3)
+def growing_4096():
+    return growing(4096)
+
+
+# -- Voronoi cells
+
+
+def faiss_searches(kernel, rows):
+    """Return a function that searches each sample with faiss."""
+    import faiss
+
+    faiss.omp_set_num_threads(THREADS)
+    cells = kernel._partitionings
+    points = as_scipy(cells.points)
+    points = np.ascontiguousarray(points.toarray() if sparse.issparse(points) else points, dtype=np.float32)
+    rows = np.ascontiguousarray(rows, dtype=np.float32)
+
+    def search():
+        found = []
+        for sample in cells.samples:
+            index = faiss.IndexFlatL2(points.shape[1])
+            index.add(points[sample])
+            found.append(index.search(rows, 1)[1])
+        return found
+
+    return search
+
+
+def voronoi_map(X, n_cells, n_rows, dense=None):
+    kernel = fitted(X, "voronoi", n_cells)
+    rows = X[:n_rows]
+    return Mapping(kernel, rows), faiss_searches(kernel, rows if dense is None else dense[:n_rows])
+
+
+@case("Voronoi map, mnist 4,000 rows, psi = 256", "faiss IndexFlatL2, a search per sample", 8)
+def voronoi_mnist_256():
+    return voronoi_map(load("mnist")[0], 256, 4000)
+
+
+@case("Voronoi map, mnist 1,000 rows, psi = 4096", "faiss IndexFlatL2, a search per sample", 40)
+def voronoi_mnist_4096():
+    return voronoi_map(load("mnist")[0], 4096, 1000)
+
+
+@case("Voronoi map, a9a 4,000 rows as CSR, psi = 4096", "faiss IndexFlatL2 on dense rows", 30)
+def voronoi_a9a():
+    X = load("a9a")[0]
+    return voronoi_map(sparse.csr_matrix(X), 4096, 4000, dense=X)
+
+
+@case("Voronoi map, covertype 8,000 rows, psi = 4096", "faiss IndexFlatL2, a search per sample", 10)
+def voronoi_covertype():
+    return voronoi_map(load("covertype")[0], 4096, 8000)
+
+
+@case("Voronoi map, rcv1 subset 500 rows (CSR), psi = 1024", "scipy: X @ Z.T per sample, argmin", 10)
+def voronoi_rcv1():
+    X = load("rcv1 subset")[0]
+    kernel = fitted(X, "voronoi", 1024)
+    rows, cells = X[:500], kernel._partitionings
+    points = as_scipy(cells.points)
+
+    def theirs():
+        for sample in cells.samples:
+            Z = points[sample]
+            squares = np.asarray(Z.multiply(Z).sum(axis=1)).ravel()
+            ((rows @ Z.T).toarray() * -2 + squares).argmin(axis=1)
+
+    return Mapping(kernel, rows), theirs
+
+
+@case("fitting Voronoi cells, covertype, psi = 4096", "one pass of mapping the same rows (1/50 of its time)", 50)
+def fitting_voronoi():
+    X = load("covertype")[0]
+    kernel = fitted(X, "voronoi", 4096)
+    return lambda: fitted(X, "voronoi", 4096), Scaled(lambda: kernel.apply(X[:8000]), len(X) / 8000)
+
+
+@case(
+    "IKOGDClassifierCV, eleven psi x 5 folds, Voronoi, mnist 20,000 rows", "one fit at psi = 4096 (2.5 times)", 1 / 2.5
+)
+def searching():
+    X, y = (part[:20_000] for part in load("mnist")[:2])
+    options = {"partitioning": "voronoi", "random_state": 0, "n_jobs": THREADS}
+    one = IKOGDClassifier(n_cells=4096, **options)
+    return lambda: IKOGDClassifierCV(**options).fit(X, y), lambda: one.fit(X, y)
+
+
+class Scaled:
+    """Work of which only a part is done, and its time multiplied."""
+
+    def __init__(self, work, factor):
+        self.work, self.factor = work, factor
+
+    def __call__(self):
+        self.work()
+
+
+# -- streams
+
+
+def covertype_stream(n=200_000):
+    X, y = load("covertype")[:2]
+    return [(X[k : k + 1000], y[k : k + 1000]) for k in range(0, n, 1000)]
+
+
+def learn_along(learner, stream):
+    """Return the accuracy of predictions before learning."""
+    n_correct = 0
+    for k, (X, y) in enumerate(stream):
+        if k:
+            n_correct += np.sum(learner.predict(X) == y)
+        learner.partial_fit(X, y, classes=[0, 1])
+    return n_correct / (1000 * (len(stream) - 1))
+
+
+def our_stream(stream, seed=0):
+    learner = IKOGDClassifier(n_cells=256, n_initial=1000, n_jobs=THREADS, random_state=seed)
+    *_, last = prequential(learner, stream)
+    return last.accuracy
+
+
+@case("prequential stream, covertype 200,000 rows, tree, psi = 256", "RBFSampler(1000) + SGDClassifier", 4)
+def streaming_rbf():
+    from sklearn.kernel_approximation import RBFSampler
+    from sklearn.linear_model import SGDClassifier
+
+    stream = covertype_stream()
+
+    def theirs(seed=0):
+        sampler = RBFSampler(gamma="scale", n_components=1000, random_state=seed).fit(stream[0][0])
+        learner = SGDClassifier(random_state=seed)
+        return learn_along(_Mapped(sampler, learner), stream)
+
+    ours = [our_stream(stream, seed) for seed in range(3)]
+    others = [theirs(seed) for seed in range(3)]
+    note = f"accuracy {np.mean(ours):.3f} against {np.mean(others):.3f}, means of 3 seeds"
+    return lambda: our_stream(stream), theirs, note
+
+
+class _Mapped:
+    """A learner behind a map."""
+
+    def __init__(self, sampler, learner):
+        self.sampler, self.learner = sampler, learner
+
+    def predict(self, X):
+        self.cells = self.sampler.transform(X)
+        return self.learner.predict(self.cells)
+
+    def partial_fit(self, X, y, classes):
+        cells = getattr(self, "cells", None)
+        self.learner.partial_fit(self.sampler.transform(X) if cells is None else cells, y, classes=classes)
+
+
+@case("the same, rows per second", "river's Hoeffding adaptive tree", 100)
+def streaming_river():
+    from river.tree import HoeffdingAdaptiveTreeClassifier
+
+    stream = covertype_stream()
+    few = [
+        ({j: float(x) for j, x in enumerate(row)}, int(label))
+        for X, y in stream[:3]
+        for row, label in zip(X, y, strict=True)
+    ]
+
+    def theirs():
+        model = HoeffdingAdaptiveTreeClassifier(seed=0)
+        for x, y in few:
+            model.predict_one(x)
+            model.learn_one(x, y)
+
+    return lambda: our_stream(stream), Scaled(theirs, len(stream) / 3)
+
+
+# -- the rest
+
+
+@case("reading mnist, plain LIBSVM text", "scikit-learn load_svmlight_file", 5)
+def reading():
+    from sklearn.datasets import load_svmlight_file
+
+    folder = tempfile.TemporaryDirectory()
+    path = Path(folder.name) / "mnist"
+    path.write_bytes(lzma.decompress((datasets.FOLDER / "mnist.xz").read_bytes()))
+
+    def ours():
+        assert folder  # it lives as long as this function
+        return read_libsvm(path, n_jobs=THREADS)
+
+    return ours, lambda: load_svmlight_file(path)

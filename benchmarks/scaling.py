@@ -1,0 +1,205 @@
+"""How cost grows: seconds and memory against n, d, t, psi and threads, with the exponents.
+
+python benchmarks/scaling.py                              the tables on standard output
+python benchmarks/scaling.py --quick                      small sizes: a try, not figures to keep
+python benchmarks/scaling.py --save docs/results/scaling  keep the page (.md), figures (.json) and picture (.png), too
+python benchmarks/scaling.py --compare old.json           beside the figures of another commit
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+from measuring import Page, best_seconds, circumstances, environment, kept_rows, table_head, table_line, warn_if_busy
+from peak import share_columns
+from scaling_work import MAPS, MEMORY_WORK, STORED, WORK, peak_megabytes
+
+from isokern import plotting
+
+THREADS = tuple(2**k for k in range(os.cpu_count().bit_length()))
+FULL = {
+    "base": {"n": 10_000, "d": 20, "t": 100, "psi": 256, "threads": THREADS[-1], "n_fit": 100_000},
+    "n": (1000, 3162, 10_000, 31_623, 100_000),
+    "d": (2, 5, 16, 50, 158, 500),
+    "t": (1, 3, 10, 32, 100, 316),
+    "psi": (16, 64, 256, 1024, 2048, 4096, 8192, 16_384),
+    "threads": THREADS,
+}
+QUICK = {
+    "base": {"n": 1000, "d": 10, "t": 20, "psi": 64, "threads": THREADS[-1], "n_fit": 5000},
+    "n": (300, 1000, 3000, 10_000),
+    "d": (5, 16, 50),
+    "t": (3, 10, 30, 100),
+    "psi": (16, 64, 128, 256),
+    "threads": THREADS,
+}
+NAMES = {"n": "rows, n", "d": "columns, d", "t": "partitionings, t", "psi": "cells, psi", "threads": "threads"}
+DENSE = ("tree map", "Voronoi map", "learning pass")
+
+# In the order of the picture's panels: what is measured, against what, of which work.
+SWEEPS = (
+    ("seconds", "n", DENSE),
+    ("megabytes", "n", DENSE),
+    ("seconds", "t", DENSE),
+    ("megabytes", "t", DENSE),
+    ("seconds", "psi", DENSE),
+    ("megabytes", "psi", DENSE),
+    ("seconds", "d", tuple(MAPS)),
+    ("seconds", "threads", DENSE[:2]),
+)
+KEYS = ("cost", "against", "work")
+EXPLANATION = f"""\
+Rows lie in ten normal clouds; sparse rows (CSR) have {STORED} values each, however many columns. Kernels are fitted to
+{{n_fit:,}} rows and map others. Where nothing else is said, n = {{n:,}}, d = {{d}}, t = {{t}}, psi = {{psi}}, threads =
+{{threads}}; the sweep of threads has {{thrice:,}} rows. The learning pass takes cells, so d does not matter to it, and
+it keeps to one thread, because each row is learned after the one before it. An exponent is the slope of the straight
+line through the logarithms of the upper decade, by least squares. Memory is the highest of a process of its own beyond
+its input and output: for maps, the kernel and what fitting and mapping need besides; for the learning pass, the model
+and what learning needs besides."""
+PEAK_EXPLANATION = """\
+Operations a second are in billions. For Voronoi cells they are products (all of rows x distinct sampled points x
+columns, though bounds spare the map many) beside a float32 matrix product by BLAS; for trees visits of nodes beside
+random gathers by NumPy from a table of a tree's size: a yardstick, not a limit."""
+
+
+# -- measuring
+
+
+def seconds_of(work, sizes):
+    return best_seconds(WORK[work](**sizes))
+
+
+def megabytes_of(work, sizes):
+    """Return the peak of a new process, so that nothing that ran before can be taken up again."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+        return process.submit(peak_megabytes, MEMORY_WORK[work], sizes).result()
+
+
+COSTS = {"seconds": seconds_of, "megabytes": megabytes_of}
+
+
+def sizes_for(plan, against, value):
+    """Return the plan's sizes but for one; threads get more rows to share."""
+    base = plan["base"]
+    return {**base, "n": 3 * base["n"] if against == "threads" else base["n"], against: value}
+
+
+def sweep(plan, cost, against, works):
+    """Return a row for each work: what it costs at each size, and the exponent."""
+    points = {work: [] for work in works}
+    # A process for each point takes its time, and memory is not noisy: every other size is enough.
+    for value in plan[against][::-2][::-1] if cost == "megabytes" else plan[against]:
+        for work in works:
+            points[work].append((value, COSTS[cost](work, sizes_for(plan, against, value))))
+    return [
+        {"cost": cost, "against": against, "work": work, "points": found, "exponent": exponent(found)}
+        for work, found in points.items()
+    ]
+
+
+def exponent(points):
+    """Return b of the power a * x**b that fits the points of the upper decade best, on logarithms."""
+    x, y = np.array(points, dtype=float).T
+    upper = x >= 0.099 * x.max()  # sizes are rounded
+    if upper.sum() < 2:
+        return None
+    return float(np.polyfit(np.log(x[upper]), np.log(y[upper]), 1)[0])
+
+
+# -- showing
+
+
+def line(row, before=None):
+    """Return a row as Markdown; with the same row of another commit, also what that was at the largest size."""
+    (first, at_first), (last, at_last) = row["points"][0], row["points"][-1]
+    sizes = f"{row['against']} = {first:,} – {last:,}"
+    slope = "" if row["exponent"] is None else f"{row['exponent']:.2f}"
+    values = [row["work"], sizes, f"{at_first:.3g} – {at_last:.3g} {row['cost']}", slope]
+    return table_line(*values, *([_change(row, before)] if before else []))
+
+
+def _change(row, before):
+    old = dict(map(tuple, before["points"]))
+    size, cost = row["points"][-1]
+    return f"{old[size]:.3g} {row['cost']}, {cost / old[size]:.2f} times now" if size in old else "other sizes"
+
+
+def thread_lines(plan, row):
+    """Yield the lines of a map's speed by threads, with its share of the machine's."""
+    alone = row["points"][0][1]
+    for threads, seconds in row["points"]:
+        mapping = WORK[row["work"]](**sizes_for(plan, "threads", threads))
+        share = mapping.share_of_peak(seconds, threads)
+        short = " **short of 1.8**" if threads == 2 and alone / seconds < 1.8 else ""
+        times = f"{alone / seconds:.2f}{short}"
+        yield table_line(row["work"], threads, f"{seconds:.3f}", times, *share_columns(share))
+
+
+def draw(rows, path):
+    """Draw a panel for each sweep."""
+    sweeps = list(dict.fromkeys((row["cost"], row["against"]) for row in rows))
+    figure, panels = plotting.new_figure(len(sweeps), n_lines=-(-len(sweeps) // 2))
+    for panel, (cost, against) in zip(panels, sweeps, strict=True):
+        shown = {row["work"]: row for row in rows if (row["cost"], row["against"]) == (cost, against)}
+        runs = {work: row["points"] for work, row in shown.items()}
+        labels = {work: _label(row) for work, row in shown.items()}
+        plotting.cost_growth(panel, runs, labels, xlabel=NAMES[against], ylabel=cost)
+    figure.savefig(path, dpi=100)
+
+
+def _label(row):
+    size = {"psi": r"\psi", "threads": r"\mathrm{threads}"}.get(row["against"], row["against"])
+    return row["work"] if row["exponent"] is None else rf"{row['work']} $\propto {size}^{{{row['exponent']:.2f}}}$"
+
+
+# -- the whole
+
+
+def measure(plan, page, before):
+    """Return the rows of all sweeps, put into the page as they come."""
+    page.add(table_head("work", "against", "cost", "exponent", *(["before"] if before else [])))
+    rows = []
+    for cost, against, works in SWEEPS:
+        if cost == "megabytes" and not Path("/proc/self/clear_refs").exists():
+            continue  # memory is read from Linux's /proc
+        for row in sweep(plan, cost, against, works):
+            page.add(line(row, before.get(tuple(row[key] for key in KEYS))))
+            rows.append(row)
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--save", metavar="STEM")
+    parser.add_argument("--compare", metavar="JSON")
+    options = parser.parse_args()
+    plan, record, page = QUICK if options.quick else FULL, environment(), Page()
+    before = kept_rows(options.compare, KEYS) if options.compare else {}
+    warn_if_busy(record)
+
+    page.add(f"# How cost grows\n\n{circumstances(record)} Best of 3 or more;")
+    page.add(f"`python benchmarks/scaling.py{' --quick' if options.quick else ''}`.\n")
+    page.add(EXPLANATION.format(**plan["base"], thrice=3 * plan["base"]["n"]) + "\n")
+    if options.save:
+        page.add(f"![Cost against size]({Path(options.save).name}.png)\n")
+    record["rows"] = measure(plan, page, before)
+
+    page.add(f"\n## Threads, and how near the limit\n\n{PEAK_EXPLANATION}\n")
+    page.add(table_head("work", "threads", "seconds", "times as fast as one", "a second", "share of the machine's"))
+    for row in record["rows"]:
+        if row["against"] == "threads":
+            for text in thread_lines(plan, row):
+                page.add(text)
+    if options.save:
+        page.save(options.save, record)
+        draw(record["rows"], f"{options.save}.png")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""The work whose cost is measured against sizes, on generated rows."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import lru_cache, partial
+from pathlib import Path
+
+import numpy as np
+from peak import Mapping
+from scipy import sparse
+
+from isokern import IKOGDClassifier, IsolationKernel
+
+STORED = 5  # values in a sparse row, however many columns
+
+# -- rows
+
+
+@lru_cache(maxsize=1)
+def clouds(n, d):
+    """Return rows of ten normal clouds in the unit cube."""
+    rng = np.random.default_rng(0)
+    return rng.random((10, d))[rng.integers(10, size=n)] + 0.2 * rng.standard_normal((n, d))
+
+
+@lru_cache(maxsize=1)
+def sparse_rows(n, d):
+    """Return CSR rows with a few values each, one in each of as many equal parts of the columns."""
+    rng = np.random.default_rng(0)
+    edges = np.linspace(0, d, min(STORED, d) + 1).astype(int)
+    columns = rng.integers(edges[:-1], edges[1:], size=(n, len(edges) - 1))
+    starts = np.arange(0, columns.size + 1, columns.shape[1])
+    return sparse.csr_matrix((rng.random(columns.size), columns.ravel(), starts), shape=(n, d))
+
+
+# -- work: functions of the sizes that return a function to be timed
+
+
+def mapping(partitioning, rows, *, n, d, t, psi, threads, n_fit):
+    X = rows(n_fit + n, d)
+    return Mapping(_fitted(partitioning, X[:n_fit], t, psi, threads), X[n_fit:])
+
+
+def fitting_and_mapping(partitioning, *, n, d, t, psi, threads, n_fit):
+    X = clouds(n_fit + n, d)
+    return lambda: _fitted(partitioning, X[:n_fit], t, psi, threads).apply(X[n_fit:])
+
+
+def learning(*, n, d, t, psi, threads, n_fit):
+    X = clouds(n_fit + n, d)
+    kernel = _fitted("tree", X[:n_fit], t, psi, threads)
+    cells = kernel.apply(X[n_fit:])
+    y = np.sin(6 * X[n_fit:, 0]) + X[n_fit:, 1] > 0.5
+    return lambda: IKOGDClassifier(kernel=kernel).partial_fit_cells(cells, y, classes=[False, True])
+
+
+def _fitted(partitioning, X, t, psi, threads):
+    return IsolationKernel(partitioning, t, psi, n_jobs=threads, random_state=0).fit(X)
+
+
+MAPS = {
+    "tree map": partial(mapping, "tree", clouds),
+    "Voronoi map": partial(mapping, "voronoi", clouds),
+    "tree map, CSR": partial(mapping, "tree", sparse_rows),
+    "Voronoi map, CSR": partial(mapping, "voronoi", sparse_rows),
+}
+WORK = {**MAPS, "learning pass": learning}
+MEMORY_WORK = {
+    "tree map": partial(fitting_and_mapping, "tree"),
+    "Voronoi map": partial(fitting_and_mapping, "voronoi"),
+    "learning pass": learning,
+}
+
+
+# -- memory
+
+
+def peak_megabytes(prepare, sizes):
+    """Return the highest memory of this process while it works, beyond what it held before and what comes out."""
+    prepare(n=100, d=2, t=2, psi=4, threads=sizes["threads"], n_fit=100)()  # what is loaded once for ever
+    work = prepare(**sizes)
+    ctypes.CDLL(None).malloc_trim(0)  # else what preparing has freed would be taken up again unseen
+    Path("/proc/self/clear_refs").write_text("5")  # the highest so far is forgotten
+    before = _megabytes("VmRSS")
+    result = work()
+    return _megabytes("VmHWM") - before - getattr(result, "nbytes", 0) / 2**20
+
+
+def _megabytes(field):
+    lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(lines[field].split()[0]) / 1024
