@@ -25,11 +25,11 @@ constexpr std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) {
     return a_high * b_high + (middle >> 32) + (other >> 32);
 }
 
-// Each use of randomness has a stream of its own for every partitioning.
-enum class Purpose : std::uint64_t { sample = 1, tree = 2 };
+// Each use of randomness has a stream of its own for every partitioning, or column of scores.
+enum class Purpose : std::uint64_t { sample = 1, tree = 2, machine = 3 };
 
-constexpr std::uint64_t stream_key(std::uint64_t seed, Purpose purpose, std::uint64_t partitioning) {
-    return mix(mix(mix(seed + kStep) + static_cast<std::uint64_t>(purpose) * kStep) + partitioning * kStep);
+constexpr std::uint64_t stream_key(std::uint64_t seed, Purpose purpose, std::uint64_t number) {
+    return mix(mix(mix(seed + kStep) + static_cast<std::uint64_t>(purpose) * kStep) + number * kStep);
 }
 
 class Draws {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <string>
 
 #include <nanobind/stl/string.h>
@@ -10,6 +11,7 @@
 
 #include "../dual.hpp"
 #include "../primal.hpp"
+#include "../svm.hpp"
 
 namespace isokern::bindings {
 namespace {
@@ -123,6 +125,28 @@ void score_dual(const Table<Cell> &cells, const Vector<std::int64_t> &starts, co
     isokern::score_dual(rows, vectors, clock, out, threads);
 }
 
+// Returns the weights, a column after the other, the intercepts and the numbers of passes.
+auto solve_svm(const CellsArgument &cells, const Vector<std::int64_t> &starts, const Vector<std::int32_t> &targets,
+               const OptionalVector &row_weights, std::int64_t n_columns, const SvmRule &rule, int threads) {
+    if (n_columns < 1 || targets.size() > std::numeric_limits<std::int32_t>::max())
+        throw std::invalid_argument("there must be a column, and fewer than 2^31 rows.");
+    std::vector<double> weights, intercepts(static_cast<std::size_t>(n_columns));
+    std::vector<std::int64_t> n_iter(static_cast<std::size_t>(n_columns));
+    std::visit(
+        [&](const auto &array) {
+            const auto rows = view(array, starts);
+            if (targets.size() != array.shape(0))
+                throw std::invalid_argument("there must be a target for each row.");
+            const double *factors = view(row_weights, rows.n_rows);
+            weights.resize(static_cast<std::size_t>(n_columns * rows.n_cells()));
+            const nb::gil_scoped_release release;
+            isokern::solve_svm(rows, {targets.data()}, factors, rule, n_columns, weights.data(), intercepts.data(),
+                               n_iter.data(), threads);
+        },
+        cells);
+    return std::make_tuple(to_array(std::move(weights)), to_array(std::move(intercepts)), to_array(std::move(n_iter)));
+}
+
 // Whether every cell number is below its partitioning's number of cells.
 bool are_cells(const CellsArgument &cells, const Vector<std::int64_t> &starts) {
     return std::visit(
@@ -189,6 +213,11 @@ void register_learning(nb::module_ &m) {
           "squares"_a.noconvert().none(), "clock"_a, "scores"_a.noconvert().none());
     m.def("score_primal", &score_primal, "cells"_a.noconvert(), "starts"_a.noconvert(), "values"_a.noconvert(),
           "sums"_a.noconvert().none(), "clock"_a, "naive"_a, "scores"_a.noconvert(), "threads"_a);
+    nb::class_<SvmRule>(m, "SvmRule")
+        .def(nb::init<bool, double, double, double, std::int64_t, std::uint64_t>(), "is_squared"_a, "cost"_a,
+             "intercept"_a, "tolerance"_a, "max_iter"_a, "seed"_a);
+    m.def("solve_svm", &solve_svm, "cells"_a.noconvert(), "starts"_a.noconvert(), "targets"_a.noconvert(),
+          "row_weights"_a.noconvert().none(), "n_columns"_a, "rule"_a, "threads"_a);
     m.def("are_cells", &are_cells, "cells"_a.noconvert(), "starts"_a.noconvert());
     register_dual<std::uint8_t>(m);
     register_dual<std::uint16_t>(m);

@@ -99,6 +99,21 @@ def score_dual(
     scores: NDArray[np.float64],
     threads: int,
 ) -> None: ...
+
+class SvmRule:
+    def __init__(
+        self, is_squared: bool, cost: float, intercept: float, tolerance: float, max_iter: int, seed: int
+    ) -> None: ...
+
+def solve_svm(
+    cells: Cells,
+    starts: NDArray[np.int64],
+    targets: NDArray[np.int32],
+    row_weights: NDArray[np.float64] | None,
+    n_columns: int,
+    rule: SvmRule,
+    threads: int,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]: ...
 def are_cells(cells: Cells, starts: NDArray[np.int64]) -> bool: ...
 
 class KernelSpec:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
-from sklearn.svm import LinearSVC
 
 from isokern import _core, _soundness, learners
 from isokern._rows import CsrRows
@@ -114,7 +113,6 @@ PARTS: dict[str, Part] = {
     for part in (
         *map(_estimator_part, ESTIMATORS),
         _part(FrozenEstimator),
-        _part(LinearSVC),
         _part(
             IsolationTrees,
             _soundness.check_trees,

@@ -227,7 +227,8 @@ def check_svc(model: IKSVC) -> None:
     _need_array(model._weights, np.float64, 2, "weights")
     need(isinstance(model.kernel_, IsolationKernel), "the kernel must be an Isolation Kernel")
     need(model._weights.shape == (model.kernel_._cell_starts[-1], n_scores), "weights must have a row for each cell")
-    need(np.shape(model.linear_.intercept_) == (n_scores,), "there must be an intercept for each score")
+    _need_array(model.intercept_, np.float64, 1, "intercepts")
+    need(len(model.intercept_) == n_scores, "there must be an intercept for each score")
 
 
 _SCORES: dict[type, Any] = {

@@ -193,14 +193,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if isinstance(self.class_weight, dict):
-            is_known = all(is_number(weight) and weight >= 0 for weight in self.class_weight.values())
-        else:
-            is_known = self.class_weight in (None, "balanced")
-        if not is_known:
-            raise ValueError(
-                f'class_weight must be None, "balanced" or a dict of numbers of at least 0; got {self.class_weight!r}.'
-            )
+        check_class_weight(self.class_weight)
 
 
 def balanced_factors(classes: NDArray[np.intp], before: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -226,6 +219,18 @@ def check_labels(estimator: object, table: Any, y: Any) -> NDArray[Any]:
         assert_all_finite(labels, input_name="y")
     check_classification_targets(labels)
     return labels
+
+
+def check_class_weight(class_weight: Any) -> None:
+    """Raise unless factors of classes are known."""
+    if isinstance(class_weight, dict):
+        is_known = all(is_number(weight) and weight >= 0 for weight in class_weight.values())
+    else:
+        is_known = class_weight in (None, "balanced")
+    if not is_known:
+        raise ValueError(
+            f'class_weight must be None, "balanced" or a dict of numbers of at least 0; got {class_weight!r}.'
+        )
 
 
 def check_two_classes(labels: NDArray[Any]) -> None:
