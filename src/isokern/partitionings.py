@@ -17,7 +17,7 @@ from isokern._rows import CoreRows, as_scipy, n_columns, n_rows
 # When to look for principal axes, and how many to take.
 _FEWEST_COLUMNS, _MOST_COLUMNS = 24, 2048
 _SAMPLE = 2048
-_EXPLAINED = 0.88
+_EXPLAINED = 0.93
 _FIRST_AXES = 16
 
 
