@@ -25,29 +25,6 @@ double split_between(double lower, double upper, double u) {
     return split > lower && split <= upper ? split : upper;
 }
 
-struct Range {
-    double lower, upper;
-};
-
-// Four at a time, because each comparison waits for the one before it.
-template <class Number> Range range_of(const Number *values, std::size_t n) {
-    constexpr std::size_t kLanes = 4;
-    Number lower[kLanes], upper[kLanes];
-    std::fill_n(lower, kLanes, values[0]);
-    std::fill_n(upper, kLanes, values[0]);
-    std::size_t k = 0;
-    for (; k + kLanes <= n; k += kLanes)
-        for (std::size_t l = 0; l < kLanes; ++l) {
-            lower[l] = values[k + l] < lower[l] ? values[k + l] : lower[l];
-            upper[l] = values[k + l] > upper[l] ? values[k + l] : upper[l];
-        }
-    for (; k < n; ++k) {
-        lower[0] = values[k] < lower[0] ? values[k] : lower[0];
-        upper[0] = values[k] > upper[0] ? values[k] : upper[0];
-    }
-    return {*std::min_element(lower, lower + kLanes), *std::max_element(upper, upper + kLanes)};
-}
-
 struct Tree {
     std::vector<double> split;
     std::vector<std::int32_t> column;
@@ -151,8 +128,7 @@ template <class Sample> class Grower {
         while (node.n_slots > 0) {
             const auto k = draws.below(static_cast<std::uint64_t>(node.n_slots));
             slot_ = slots[k];
-            sample_.gather(slot_, points_of(node), place_.data(), values_.data());
-            range_ = range_of(values_.data(), static_cast<std::size_t>(node.n_points()));
+            range_ = sample_.gather(slot_, points_of(node), place_.data(), values_.data());
             if (range_.lower < range_.upper)
                 return true;
             slots[k] = slots[--node.n_slots];
@@ -220,7 +196,7 @@ template <class Sample> class Grower {
     std::vector<typename Sample::Number> values_;
     std::vector<std::int32_t> right_;
     std::int32_t slot_ = 0;
-    Range range_{};
+    Range<typename Sample::Number> range_{};
 };
 
 template <class Value> DenseSample<Value> sample_type(const DenseRows<Value> &);

@@ -18,6 +18,15 @@ namespace isokern {
 using Points = std::span<const std::int32_t>; // places in the sample, ascending
 using RowNumbers = std::span<const std::int64_t>;
 
+template <class Number> struct Range {
+    Number lower, upper;
+
+    void include(Number value) {
+        lower = value < lower ? value : lower;
+        upper = value > upper ? value : upper;
+    }
+};
+
 // Which columns of a sampled row are not zero, a bit for each: found once for all the trees that sample it.
 template <class Value> class NonzeroColumns {
   public:
@@ -50,8 +59,8 @@ template <class Value> class NonzeroColumns {
         for (std::int64_t w = 0; w < n_words_; ++w) {
             const std::int64_t n = std::min<std::int64_t>(64, rows.n_columns - 64 * w);
             std::uint64_t word = 0;
-            for (std::int64_t j = 0; j < n; ++j)
-                word |= static_cast<std::uint64_t>(row[64 * w + j] != Value(0)) << j;
+            for (std::int64_t j = n; j-- > 0;)
+                word = word << 1 | (row[64 * w + j] != Value(0));
             words_[i * n_words_ + w] = word;
             count += std::popcount(word);
         }
@@ -101,11 +110,15 @@ template <class Value> class DenseSample {
         return n;
     }
 
-    // values[k] = the value of points[k] in the slot's column.
-    void gather(std::int32_t slot, Points points, const std::int32_t *, Value *values) const {
-        const Value *column = rows_.values + slot;
+    // values[k] = the value of points[k] in the slot's column; returns their range.
+    Range<Value> gather(std::int32_t slot, Points points, const std::int32_t *, Value *values) const {
+        const auto at = [&, column = rows_.values + slot](std::int32_t point) {
+            return column[sample_[point] * rows_.n_columns];
+        };
+        Range<Value> range{at(points[0]), at(points[0])};
         for (std::size_t k = 0; k < points.size(); ++k)
-            values[k] = column[sample_[points[k]] * rows_.n_columns];
+            range.include(values[k] = at(points[k]));
+        return range;
     }
 
   private:
@@ -164,8 +177,23 @@ template <class Value> class CsrSample {
         return n;
     }
 
+    Range<double> gather(std::int32_t slot, Points points, const std::int32_t *place, double *values) const {
+        write_values(slot, points, place, values);
+        Range<double> range{values[0], values[0]};
+        for (std::size_t k = 1; k < points.size(); ++k)
+            range.include(values[k]);
+        return range;
+    }
+
+  private:
+    struct Entry {
+        std::int32_t column;
+        std::int32_t slot;
+        double value;
+    };
+
     // Few points: look the column up in each. Many: go through the points that store it.
-    void gather(std::int32_t slot, Points points, const std::int32_t *place, double *values) const {
+    void write_values(std::int32_t slot, Points points, const std::int32_t *place, double *values) const {
         const auto n_points = static_cast<std::int64_t>(points.size());
         const std::int64_t begin = slot_starts_[slot], end = slot_starts_[slot + 1];
         if (end - begin > 4 * n_points) {
@@ -181,13 +209,6 @@ template <class Value> class CsrSample {
                 values[at] = slot_values_[k];
         }
     }
-
-  private:
-    struct Entry {
-        std::int32_t column;
-        std::int32_t slot;
-        double value;
-    };
 
     void list_by_slot() {
         slot_starts_.assign(columns_.size() + 1, 0);
