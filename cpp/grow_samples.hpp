@@ -37,7 +37,8 @@ template <class Value> class NonzeroColumns {
         std::vector<bool> is_sampled(static_cast<std::size_t>(rows.n_rows));
         for (const std::int64_t row : sampled)
             is_sampled[row] = true;
-        parallel_tiles(rows.n_rows, kTile, threads, [&] {
+        const bool are_few = static_cast<std::int64_t>(sampled.size()) * rows.n_columns < kFewValues;
+        parallel_tiles(rows.n_rows, kTile, are_few ? 1 : threads, [&] {
             return [&](std::int64_t begin, std::int64_t end) {
                 for (std::int64_t i = begin; i < end; ++i)
                     if (is_sampled[i])
@@ -52,6 +53,7 @@ template <class Value> class NonzeroColumns {
 
   private:
     static constexpr std::int64_t kTile = 1024;
+    static constexpr std::int64_t kFewValues = 1 << 22; // looked at sooner than threads have come together
 
     void look_at(const DenseRows<Value> &rows, std::int64_t i) {
         const Value *row = rows.row(i);
