@@ -20,30 +20,39 @@ namespace isokern {
 static constexpr std::int64_t kTile = 128;        // rows that stay in the cache
 static constexpr std::int64_t kFewColumns = 2048; // up to here sparse rows are written out in full
 
+// Throws if a node points outside. The column of a leaf is read, too: descending does not stop to ask.
+static void check_tree(const std::int32_t *column, const std::int32_t *left, std::int64_t size, std::int64_t n_columns,
+                       std::int64_t n_cells) {
+    if (size == 0)
+        throw std::invalid_argument("a tree must have at least one node.");
+    bool is_sound = true;
+    for (std::int64_t k = 0; k < size; ++k) {
+        is_sound &= column[k] >= 0 && column[k] < n_columns;
+        is_sound &= left[k] < 0 ? ~left[k] < n_cells : left[k] > k && left[k] < size - 1;
+    }
+    if (!is_sound)
+        throw std::invalid_argument("a tree's node points outside of its tree, columns or cells.");
+}
+
 TreeMap::TreeMap(const double *split, const std::int32_t *column, const std::int32_t *left, const std::int64_t *starts,
                  std::int64_t n_trees, std::int64_t n_columns, std::int64_t n_cells)
     : n_columns_(n_columns), starts_(starts, starts + n_trees + 1) {
     if (starts[0] != 0 || !std::is_sorted(starts_.begin(), starts_.end()))
         throw std::invalid_argument("the starts of the trees must ascend from 0.");
-    nodes_.reserve(static_cast<std::size_t>(starts[n_trees]));
-    for (std::int64_t i = 0; i < n_trees; ++i) {
-        const std::int64_t size = starts[i + 1] - starts[i];
-        if (size == 0)
-            throw std::invalid_argument("a tree must have at least one node.");
-        for (std::int64_t k = 0; k < size; ++k) {
-            const Node node{split[starts[i] + k], column[starts[i] + k], left[starts[i] + k]};
-            // The column of a leaf is read, too: descending does not stop to ask.
-            const bool is_sound = node.column >= 0 && node.column < n_columns &&
-                                  (node.left < 0 ? ~node.left < n_cells : node.left > k && node.left < size - 1);
-            if (!is_sound)
-                throw std::invalid_argument("a tree's node points outside of its tree, columns or cells.");
-            nodes_.push_back(node);
-        }
-    }
+    for (std::int64_t i = 0; i < n_trees; ++i)
+        check_tree(column + starts[i], left + starts[i], starts[i + 1] - starts[i], n_columns, n_cells);
     packed_ = PackedTrees(split, column, left, starts_, n_columns, n_cells);
+    if (packed_serve_all())
+        return;
+    nodes_.reserve(static_cast<std::size_t>(starts[n_trees]));
+    for (std::int64_t k = 0; k < starts[n_trees]; ++k)
+        nodes_.push_back({split[k], column[k], left[k]});
     number_features();
     index_zero_paths();
 }
+
+// Whether sparse rows, too, go down the packed trees, written out in full.
+bool TreeMap::packed_serve_all() const { return n_columns_ <= kFewColumns && !packed_.are_none(); }
 
 // Reads a row's columns one after the other; a group of rows keeps many loads in flight.
 template <class Rows, class Cell> class TreeMap::DenseWorker {
@@ -185,7 +194,7 @@ template <class Value, class Cell> void TreeMap::descend(const DenseRows<Value> 
 }
 
 template <class Value, class Cell> void TreeMap::descend(const CsrRows<Value> &rows, Cell *cells, int threads) const {
-    if (rows.n_columns <= kFewColumns && !packed_.are_none())
+    if (packed_serve_all())
         parallel_tiles(rows.n_rows, packed_.tile(n_columns_), threads,
                        [&] { return DensifyingWorker<Value, Cell>(*this, rows, cells); });
     else

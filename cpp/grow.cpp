@@ -9,181 +9,15 @@
 #include "trees.hpp"
 
 #include <algorithm>
-#include <span>
+#include <numeric>
 #include <utility>
 
+#include "grow_samples.hpp"
 #include "random.hpp"
 #include "threads.hpp"
 
 namespace isokern {
 namespace {
-
-using Points = std::span<const std::int32_t>; // places in the sample, ascending
-
-// The sampled points of dense rows, column after column, because a node looks at one column of all its points. Slots
-// number the columns that are not all zero, in the order of their first appearance when the points are read one after
-// the other.
-template <class Value> class DenseSample {
-  public:
-    static constexpr bool kLooksAtPlaces = false;
-
-    DenseSample(const DenseRows<Value> &rows, std::span<const std::int64_t> sample)
-        : stride_(sample.size() + kPadding), point_starts_{0}, slot_of_(static_cast<std::size_t>(rows.n_columns), -1),
-          stored_(slot_of_.size()), values_(slot_of_.size() * stride_) {
-        for (std::size_t begin = 0; begin < sample.size(); begin += kTile) {
-            const std::size_t end = std::min(begin + kTile, sample.size());
-            for (std::size_t p = end; p < std::min(end + kTile, sample.size()); ++p)
-                prefetch(rows.row(sample[p]), rows.n_columns);
-            for (std::size_t p = begin; p < end; ++p)
-                list_stored(rows.row(sample[p]), rows.n_columns);
-            for (std::int64_t j = 0; j < rows.n_columns; ++j)
-                for (std::size_t p = begin; p < end; ++p)
-                    values_[static_cast<std::size_t>(j) * stride_ + p] = rows.row(sample[p])[j];
-        }
-    }
-
-    std::int32_t n_slots() const { return static_cast<std::int32_t>(columns_.size()); }
-    std::int32_t column(std::int32_t slot) const { return columns_[slot]; }
-    std::int64_t n_stored(std::int32_t point) const { return point_starts_[point + 1] - point_starts_[point]; }
-
-    template <class Visit> void for_each_slot(std::int32_t point, Visit visit) const {
-        for (std::int64_t k = point_starts_[point]; k < point_starts_[point + 1]; ++k)
-            visit(slots_[k]);
-    }
-
-    // values[k] = the value of points[k] in the slot's column.
-    void gather(std::int32_t slot, Points points, const std::int32_t *, double *values) const {
-        const Value *column = values_.data() + static_cast<std::size_t>(columns_[slot]) * stride_;
-        for (std::size_t k = 0; k < points.size(); ++k)
-            values[k] = column[points[k]];
-    }
-
-  private:
-    static constexpr std::size_t kTile = 16;   // points whose rows are read together
-    static constexpr std::size_t kPadding = 8; // keeps columns off each other's places in the cache
-
-    static void prefetch(const Value *row, std::int64_t n) {
-        for (std::int64_t j = 0; j < n; j += 64 / static_cast<std::int64_t>(sizeof(Value)))
-            __builtin_prefetch(row + j);
-    }
-
-    // Lists the slots of a point's values that are not zero.
-    void list_stored(const Value *row, std::int64_t n_columns) {
-        std::size_t n = 0;
-        for (std::int64_t j = 0; j < n_columns; ++j) { // without a branch, which could not be foretold
-            stored_[n] = static_cast<std::int32_t>(j);
-            n += row[j] != Value(0);
-        }
-        for (std::size_t k = 0; k < n; ++k) {
-            std::int32_t &slot = slot_of_[stored_[k]];
-            if (slot < 0) {
-                slot = n_slots();
-                columns_.push_back(stored_[k]);
-            }
-            slots_.push_back(slot);
-        }
-        point_starts_.push_back(static_cast<std::int64_t>(slots_.size()));
-    }
-
-    std::size_t stride_;
-    std::vector<std::int32_t> columns_; // slot -> column
-    std::vector<std::int32_t> slots_;
-    std::vector<std::int64_t> point_starts_;
-    std::vector<std::int32_t> slot_of_, stored_;
-    std::vector<Value> values_; // [column][point]
-};
-
-// The same for CSR rows: the sampled values by point and by slot.
-template <class Value> class CsrSample {
-  public:
-    static constexpr bool kLooksAtPlaces = true;
-
-    CsrSample(const CsrRows<Value> &rows, std::span<const std::int64_t> sample) : point_starts_{0} {
-        ColumnNumbers slots;
-        for (const std::int64_t row : sample) {
-            for_each_nonzero(rows, row, [&](std::int32_t column, double value) {
-                const std::int32_t slot = slots.number(column);
-                if (slot == n_slots())
-                    columns_.push_back(column);
-                entries_.push_back({column, slot, value});
-            });
-            point_starts_.push_back(static_cast<std::int64_t>(entries_.size()));
-        }
-        list_by_slot();
-    }
-
-    std::int32_t n_slots() const { return static_cast<std::int32_t>(columns_.size()); }
-    std::int32_t column(std::int32_t slot) const { return columns_[slot]; }
-    std::int64_t n_stored(std::int32_t point) const { return point_starts_[point + 1] - point_starts_[point]; }
-
-    template <class Visit> void for_each_slot(std::int32_t point, Visit visit) const {
-        for (std::int64_t k = point_starts_[point]; k < point_starts_[point + 1]; ++k)
-            visit(entries_[k].slot);
-    }
-
-    // Few points: look the column up in each. Many: go through the points that store it.
-    void gather(std::int32_t slot, Points points, const std::int32_t *place, double *values) const {
-        const auto n_points = static_cast<std::int64_t>(points.size());
-        const std::int64_t begin = slot_starts_[slot], end = slot_starts_[slot + 1];
-        if (end - begin > 4 * n_points) {
-            for (std::int64_t k = 0; k < n_points; ++k)
-                values[k] = look_up(points[k], columns_[slot]);
-            return;
-        }
-        std::fill_n(values, n_points, 0.0);
-        const std::int32_t first = place[points[0]];
-        for (std::int64_t k = begin; k < end; ++k) {
-            const std::int64_t at = place[slot_points_[k]] - first;
-            if (at >= 0 && at < n_points)
-                values[at] = slot_values_[k];
-        }
-    }
-
-  private:
-    struct Entry {
-        std::int32_t column;
-        std::int32_t slot;
-        double value;
-    };
-
-    void list_by_slot() {
-        slot_starts_.assign(columns_.size() + 1, 0);
-        for (const Entry &entry : entries_)
-            ++slot_starts_[entry.slot + 1];
-        for (std::size_t s = 0; s < columns_.size(); ++s)
-            slot_starts_[s + 1] += slot_starts_[s];
-        slot_points_.resize(entries_.size());
-        slot_values_.resize(entries_.size());
-        std::vector<std::int64_t> next(slot_starts_.begin(), slot_starts_.end() - 1);
-        for (std::size_t point = 0; point + 1 < point_starts_.size(); ++point)
-            for (std::int64_t k = point_starts_[point]; k < point_starts_[point + 1]; ++k) {
-                const std::int64_t at = next[entries_[k].slot]++;
-                slot_points_[at] = static_cast<std::int32_t>(point);
-                slot_values_[at] = entries_[k].value;
-            }
-    }
-
-    double look_up(std::int32_t point, std::int32_t column) const {
-        const auto begin = entries_.begin() + point_starts_[point], end = entries_.begin() + point_starts_[point + 1];
-        const auto found =
-            std::lower_bound(begin, end, column, [](const Entry &entry, std::int32_t c) { return entry.column < c; });
-        return found != end && found->column == column ? found->value : 0.0;
-    }
-
-    std::vector<std::int32_t> columns_;
-    std::vector<Entry> entries_;
-    std::vector<std::int64_t> point_starts_;
-    std::vector<std::int64_t> slot_starts_;
-    std::vector<std::int32_t> slot_points_;
-    std::vector<double> slot_values_;
-};
-
-template <class Value> DenseSample<Value> sample_of(const DenseRows<Value> &rows, std::span<const std::int64_t> s) {
-    return {rows, s};
-}
-template <class Value> CsrSample<Value> sample_of(const CsrRows<Value> &rows, std::span<const std::int64_t> s) {
-    return {rows, s};
-}
 
 // A split s with lower < s <= upper, so that neither side is empty. Written as a mean, it cannot overflow.
 double split_between(double lower, double upper, double u) {
@@ -196,6 +30,12 @@ struct Tree {
     std::vector<std::int32_t> column;
     std::vector<std::int32_t> left;
 
+    explicit Tree(std::size_t most_nodes = 0) {
+        split.reserve(most_nodes);
+        column.reserve(most_nodes);
+        left.reserve(most_nodes);
+    }
+
     std::int32_t add_node() {
         split.push_back(0.0);
         column.push_back(0);
@@ -204,71 +44,67 @@ struct Tree {
     }
 };
 
+// Grows one tree after the other; has scratch space of its own.
 template <class Sample> class Grower {
   public:
-    Grower(const Sample &sample, std::int32_t n_points, std::int64_t max_depth)
-        : sample_(sample), max_depth_(max_depth), points_(n_points), place_(n_points), values_(n_points),
-          right_(n_points), seen_(sample.n_slots(), -1) {
-        for (std::int32_t p = 0; p < n_points; ++p)
-            points_[p] = place_[p] = p;
-    }
+    Grower(const Sample &sample, std::int64_t max_depth) : sample_(sample), max_depth_(max_depth) {}
 
-    Tree grow(std::uint64_t key) {
-        const auto n_points = static_cast<std::int32_t>(points_.size());
-        std::vector<Pending> stack;
-        stack.push_back({0, n_points, 0, key, tree_.add_node(), own_slots(0, n_points)});
-        while (!stack.empty()) {
-            Pending node = std::move(stack.back());
-            stack.pop_back();
-            Draws draws(node.key);
-            if (is_leaf(node) || !choose_slot(node, draws))
-                tree_.left[node.index] = ~points_[node.begin];
-            else
-                divide(std::move(node), draws, stack);
+    Tree grow(RowNumbers rows, std::uint64_t key) {
+        take(rows);
+        Node root{0, static_cast<std::int32_t>(rows.size()), 0, key, tree_.add_node(), 0, 0};
+        slots_.resize(static_cast<std::size_t>(sample_.n_slots()));
+        root.n_slots = sample_.list_slots(points_of(root), slots_.data());
+        put(root);
+        while (!waiting_.empty()) {
+            const Node node = waiting_.back();
+            waiting_.pop_back();
+            divide(node);
         }
         return std::move(tree_);
     }
 
   private:
-    struct Pending {
+    struct Node {
         std::int32_t begin, end; // its points: points_[begin .. end)
         std::int64_t depth;
         std::uint64_t key;
         std::int32_t index;
-        std::vector<std::int32_t> slots; // holds every slot that is not constant among the points
+        std::int32_t n_slots;
+        std::int64_t first_slot; // its list in slots_, which holds every slot that is not constant among the points
+
+        std::int32_t n_points() const { return end - begin; }
     };
 
-    bool is_leaf(const Pending &node) const {
-        return node.end - node.begin == 1 || (max_depth_ >= 0 && node.depth >= max_depth_);
+    void take(RowNumbers rows) {
+        sample_.take(rows);
+        tree_ = Tree(2 * rows.size() - 1);
+        points_.resize(rows.size());
+        std::iota(points_.begin(), points_.end(), 0);
+        place_ = points_;
+        values_.resize(rows.size());
+        right_.resize(rows.size());
     }
 
-    // Draws a slot that is not constant; its values are then in values_. False if there is none.
-    bool choose_slot(Pending &node, Draws &draws) {
-        const Points points(points_.data() + node.begin, points_.data() + node.end);
-        while (!node.slots.empty()) {
-            const auto k = draws.below(node.slots.size());
-            slot_ = node.slots[k];
-            sample_.gather(slot_, points, place_.data(), values_.data());
-            find_range(points.size());
-            if (lower_ < upper_)
-                return true;
-            node.slots[k] = node.slots.back();
-            node.slots.pop_back();
-        }
-        return false;
+    Points points_of(const Node &node) const { return {points_.data() + node.begin, points_.data() + node.end}; }
+
+    bool is_leaf(const Node &node) const {
+        return node.n_points() == 1 || (max_depth_ >= 0 && node.depth >= max_depth_);
     }
 
-    void find_range(std::size_t n) {
-        lower_ = upper_ = values_[0];
-        for (std::size_t k = 1; k < n; ++k) {
-            lower_ = values_[k] < lower_ ? values_[k] : lower_;
-            upper_ = values_[k] > upper_ ? values_[k] : upper_;
-        }
+    void make_leaf(const Node &node) { tree_.left[node.index] = ~points_[node.begin]; }
+
+    void put(const Node &node) {
+        if (is_leaf(node))
+            make_leaf(node);
+        else
+            waiting_.push_back(node);
     }
 
-    // Splits on the chosen slot. The larger child, the left one if they are equal, takes the node's list of slots.
-    void divide(Pending node, Draws &draws, std::vector<Pending> &stack) {
-        const double split = split_between(lower_, upper_, draws.unit());
+    void divide(Node node) {
+        Draws draws(node.key);
+        if (!choose_slot(node, draws))
+            return make_leaf(node);
+        const double split = split_between(range_.lower, range_.upper, draws.unit());
         const std::int32_t middle = partition(node.begin, node.end, split);
         const std::int32_t left = tree_.add_node();
         tree_.add_node();
@@ -276,49 +112,70 @@ template <class Sample> class Grower {
         tree_.column[node.index] = sample_.column(slot_);
         tree_.left[node.index] = left;
 
-        Pending first{node.begin, middle, node.depth + 1, mix(node.key ^ kLeftKey), left, {}};
-        Pending second{middle, node.end, node.depth + 1, mix(node.key ^ kRightKey), left + 1, {}};
-        Pending &larger = middle - node.begin >= node.end - middle ? first : second;
-        Pending &smaller = &larger == &first ? second : first;
+        Node first = node, second = node;
+        first.end = second.begin = middle;
+        first.depth = second.depth = node.depth + 1;
+        first.key = mix(node.key ^ kLeftKey);
+        second.key = mix(node.key ^ kRightKey);
+        first.index = left;
+        second.index = left + 1;
+        first.n_points() >= second.n_points() ? put_both(first, second) : put_both(second, first);
+    }
+
+    // Draws a slot that is not constant; its values are then in values_. False if there is none.
+    bool choose_slot(Node &node, Draws &draws) {
+        std::int32_t *slots = slots_.data() + node.first_slot;
+        while (node.n_slots > 0) {
+            const auto k = draws.below(static_cast<std::uint64_t>(node.n_slots));
+            slot_ = slots[k];
+            range_ = sample_.gather(slot_, points_of(node), place_.data(), values_.data());
+            if (range_.lower < range_.upper)
+                return true;
+            slots[k] = slots[--node.n_slots];
+        }
+        return false;
+    }
+
+    // The larger child, the left one if they are equal, takes the node's list of slots over. The smaller is grown
+    // first, so that at most log2(n) lists wait at a time; they lie one behind the other, and all behind the list of
+    // the node at hand is free.
+    void put_both(const Node &larger, Node smaller) {
         if (!is_leaf(smaller))
-            smaller.slots = slots_for(smaller, node.slots);
-        larger.slots = std::move(node.slots);
-        // The smaller is grown first, so that at most log2(n) lists wait at a time.
-        stack.push_back(std::move(larger));
-        stack.push_back(std::move(smaller));
+            list_slots(smaller);
+        put(larger);
+        put(smaller);
     }
 
-    std::vector<std::int32_t> slots_for(const Pending &node, const std::vector<std::int32_t> &parents) {
+    // Gives a node that has its parent's list one of its own behind it.
+    void list_slots(Node &node) {
+        const std::int64_t parents = std::exchange(node.first_slot, node.first_slot + node.n_slots);
+        const auto end = static_cast<std::size_t>(node.first_slot + node.n_slots);
+        if (slots_.size() < end)
+            slots_.resize(end);
+        std::int32_t *slots = slots_.data() + node.first_slot;
+        if (stores_less(node))
+            node.n_slots = sample_.list_slots(points_of(node), slots);
+        else
+            std::copy_n(slots_.data() + parents, node.n_slots, slots);
+    }
+
+    // Whether the node's points store fewer values than it has slots.
+    bool stores_less(const Node &node) const {
         std::int64_t n_stored = 0;
-        for (std::int32_t k = node.begin; k < node.end; ++k)
+        for (std::int32_t k = node.begin; k < node.end && n_stored < node.n_slots; ++k)
             n_stored += sample_.n_stored(points_[k]);
-        return n_stored < static_cast<std::int64_t>(parents.size()) ? own_slots(node.begin, node.end) : parents;
-    }
-
-    // The slots in which a point of points_[begin .. end) is not zero, in the order of first appearance.
-    std::vector<std::int32_t> own_slots(std::int32_t begin, std::int32_t end) {
-        std::vector<std::int32_t> slots;
-        ++n_lists_;
-        for (std::int32_t k = begin; k < end; ++k)
-            sample_.for_each_slot(points_[k], [&](std::int32_t slot) {
-                if (seen_[slot] != n_lists_) {
-                    seen_[slot] = n_lists_;
-                    slots.push_back(slot);
-                }
-            });
-        return slots;
+        return n_stored < node.n_slots;
     }
 
     // Moves the points below the split to the front, both sides in their old order; returns where the right side
-    // begins.
+    // begins. Each point is written to both sides, of which one moves on: a branch could not be foretold.
     std::int32_t partition(std::int32_t begin, std::int32_t end, double split) {
-        std::int32_t middle = begin;
-        std::size_t n_right = 0;
+        std::int32_t middle = begin, n_right = 0;
         for (std::int32_t k = begin; k < end; ++k) {
-            if (values_[k - begin] < split)
-                points_[middle++] = points_[k];
-            else
-                right_[n_right++] = points_[k];
+            const bool is_left = values_[k - begin] < split;
+            points_[middle] = right_[n_right] = points_[k];
+            middle += is_left;
+            n_right += !is_left;
         }
         std::copy_n(right_.begin(), n_right, points_.begin() + middle);
         if constexpr (Sample::kLooksAtPlaces)
@@ -329,21 +186,30 @@ template <class Sample> class Grower {
 
     static constexpr std::uint64_t kLeftKey = 0x8CB92BA72F3D8DD7u, kRightKey = 0xD1B54A32D192ED03u;
 
-    const Sample &sample_;
+    Sample sample_;
     std::int64_t max_depth_;
     Tree tree_;
+    std::vector<Node> waiting_;
+    std::vector<std::int32_t> slots_;  // the lists of the nodes that wait
     std::vector<std::int32_t> points_; // the sample's places, those of a node side by side and ascending
     std::vector<std::int32_t> place_;  // the inverse of points_
-    std::vector<double> values_;
+    std::vector<typename Sample::Number> values_;
     std::vector<std::int32_t> right_;
-    std::vector<std::int32_t> seen_;
-    std::int32_t n_lists_ = 0;
     std::int32_t slot_ = 0;
-    double lower_ = 0.0, upper_ = 0.0;
+    Range<typename Sample::Number> range_{};
 };
+
+template <class Value> DenseSample<Value> sample_type(const DenseRows<Value> &);
+template <class Value> CsrSample<Value> sample_type(const CsrRows<Value> &);
 
 Forest concatenate(const std::vector<Tree> &trees) {
     Forest forest;
+    std::size_t n_nodes = 0;
+    for (const Tree &tree : trees)
+        n_nodes += tree.left.size();
+    forest.split.reserve(n_nodes);
+    forest.column.reserve(n_nodes);
+    forest.left.reserve(n_nodes);
     forest.starts.push_back(0);
     for (const Tree &tree : trees) {
         forest.split.insert(forest.split.end(), tree.split.begin(), tree.split.end());
@@ -359,12 +225,13 @@ Forest concatenate(const std::vector<Tree> &trees) {
 template <class Rows>
 Forest grow_trees(const Rows &rows, const std::int64_t *samples, std::int64_t n_trees, std::int64_t sample_size,
                   std::int64_t max_depth, std::uint64_t seed, int threads) {
+    using Sample = decltype(sample_type(rows));
+    const typename Sample::Shared shared(rows, {samples, static_cast<std::size_t>(n_trees * sample_size)}, threads);
     std::vector<Tree> trees(static_cast<std::size_t>(n_trees));
     parallel_tiles(n_trees, 1, threads, [&] {
-        return [&](std::int64_t i, std::int64_t) {
-            const auto sample = sample_of(rows, {samples + i * sample_size, static_cast<std::size_t>(sample_size)});
-            Grower grower(sample, static_cast<std::int32_t>(sample_size), max_depth);
-            trees[i] = grower.grow(stream_key(seed, Purpose::tree, static_cast<std::uint64_t>(i)));
+        return [&, grower = Grower(Sample(rows, shared), max_depth)](std::int64_t i, std::int64_t) mutable {
+            const RowNumbers sample(samples + i * sample_size, static_cast<std::size_t>(sample_size));
+            trees[i] = grower.grow(sample, stream_key(seed, Purpose::tree, static_cast<std::uint64_t>(i)));
         };
     });
     return concatenate(trees);

@@ -18,7 +18,9 @@ PackedTrees::PackedTrees(const double *split, const std::int32_t *column, const 
     if (n_columns > (1 << kColumnBits) || n_cells > kMostNodes || largest > kMostNodes)
         return;
     starts_ = starts;
-    splits_.assign(split, split + starts[n_trees]);
+    splits_.resize(static_cast<std::size_t>(starts[n_trees]));
+    nodes_.resize(splits_.size());
+    leaves_.resize(splits_.size());
     for (std::int64_t i = 0; i < n_trees; ++i) {
         if (segments_.empty() || starts[i + 1] - starts[segments_.back().first_tree] > kMostNodes ||
             i - segments_.back().first_tree == kMostTrees)
@@ -30,11 +32,10 @@ PackedTrees::PackedTrees(const double *split, const std::int32_t *column, const 
             const bool is_leaf = left[k] < 0;
             const std::int64_t to = is_leaf ? k - starts[i] : left[k];
             const std::int64_t link = (root + to) << kColumnBits | (is_leaf ? 0 : column[k]);
-            if (is_leaf)
-                splits_[k] = std::numeric_limits<double>::infinity();
-            nodes_.push_back({static_cast<float>(splits_[k]), static_cast<std::uint32_t>(link)});
-            leaves_.push_back(is_leaf ? static_cast<std::uint32_t>((i - segment.first_tree) << kNodeBits | ~left[k])
-                                      : 0);
+            const std::int64_t leaf = (i - segment.first_tree) << kNodeBits | ~left[k];
+            splits_[k] = is_leaf ? std::numeric_limits<double>::infinity() : split[k];
+            nodes_[k] = {static_cast<float>(splits_[k]), static_cast<std::uint32_t>(link)};
+            leaves_[k] = static_cast<std::uint32_t>(is_leaf ? leaf : 0);
         }
     }
 }

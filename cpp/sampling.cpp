@@ -1,31 +1,61 @@
 #include "sampling.hpp"
 
-#include <unordered_map>
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <utility>
+#include <vector>
 
 #include "random.hpp"
 
 namespace isokern {
+namespace {
 
-// Fisher and Yates' shuffle of 0 .. n_rows - 1, of which only the places that were touched are kept.
-static void draw_sample(std::int64_t n_rows, std::int64_t sample_size, Draws draws, std::int64_t *sample) {
-    std::unordered_map<std::int64_t, std::int64_t> moved;
-    moved.reserve(2 * static_cast<std::size_t>(sample_size));
-    const auto at = [&](std::int64_t place) {
-        const auto found = moved.find(place);
-        return found == moved.end() ? place : found->second;
-    };
-    for (std::int64_t k = 0; k < sample_size; ++k) {
-        const auto other = k + static_cast<std::int64_t>(draws.below(static_cast<std::uint64_t>(n_rows - k)));
-        sample[k] = at(other);
-        moved[other] = at(k);
+// Fisher and Yates' shuffle of 0 .. n_rows - 1, of which only the places that matter are kept: the first sample_size,
+// and those behind them that were touched, in an open-addressing hash table.
+class Shuffle {
+  public:
+    explicit Shuffle(std::int64_t sample_size)
+        : front_(static_cast<std::size_t>(sample_size)),
+          touched_(std::bit_ceil(2 * static_cast<std::size_t>(sample_size))) {}
+
+    void draw(std::int64_t n_rows, Draws draws, std::int64_t *sample) {
+        const auto sample_size = static_cast<std::int64_t>(front_.size());
+        std::iota(front_.begin(), front_.end(), std::int64_t{0});
+        std::fill(touched_.begin(), touched_.end(), Touched{-1, -1});
+        for (std::int64_t k = 0; k < sample_size; ++k) {
+            const auto other = k + static_cast<std::int64_t>(draws.below(static_cast<std::uint64_t>(n_rows - k)));
+            sample[k] = std::exchange(other < sample_size ? front_[other] : row_at(other), front_[k]);
+        }
     }
-}
+
+  private:
+    struct Touched {
+        std::int64_t place, row;
+    };
+
+    std::int64_t &row_at(std::int64_t place) {
+        const std::size_t mask = touched_.size() - 1;
+        std::size_t k = (static_cast<std::uint64_t>(place) * kStep >> 32) & mask;
+        while (touched_[k].place >= 0 && touched_[k].place != place)
+            k = (k + 1) & mask;
+        if (touched_[k].place < 0)
+            touched_[k] = {place, place};
+        return touched_[k].row;
+    }
+
+    std::vector<std::int64_t> front_;
+    std::vector<Touched> touched_;
+};
+
+} // namespace
 
 void draw_samples(std::int64_t n_rows, std::int64_t n_partitionings, std::int64_t sample_size, std::uint64_t seed,
                   std::int64_t *samples) {
+    Shuffle shuffle(sample_size);
     for (std::int64_t i = 0; i < n_partitionings; ++i)
-        draw_sample(n_rows, sample_size, Draws(stream_key(seed, Purpose::sample, static_cast<std::uint64_t>(i))),
-                    samples + i * sample_size);
+        shuffle.draw(n_rows, Draws(stream_key(seed, Purpose::sample, static_cast<std::uint64_t>(i))),
+                     samples + i * sample_size);
 }
 
 } // namespace isokern

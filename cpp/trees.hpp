@@ -60,15 +60,17 @@ class TreeMap {
     template <class Value, class Cell> void descend(const DenseRows<Value> &rows, Cell *cells, int threads) const;
     template <class Value, class Cell> void descend(const CsrRows<Value> &rows, Cell *cells, int threads) const;
 
+    bool packed_serve_all() const;
     void number_features();
     void index_zero_paths();
 
     std::int64_t n_columns_;
-    std::vector<Node> nodes_;
     std::vector<std::int64_t> starts_;
     PackedTrees packed_; // for dense rows
 
-    // For sparse rows. Features are the columns that occur in a split, numbered densely.
+    // For the rows that the packed trees do not serve. Features are the columns that occur in a split, numbered
+    // densely.
+    std::vector<Node> nodes_;
     ColumnNumbers features_;
     std::vector<std::int32_t> node_features_;
     std::vector<std::int64_t> turn_starts_; // feature -> its turns

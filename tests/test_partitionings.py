@@ -43,7 +43,7 @@ def make_kernel(method):
 
 
 @pytest.mark.parametrize("seed", [0, 1, 12345678901234567890])
-@pytest.mark.parametrize(("n_rows", "sample_size"), [(1, 1), (2, 2), (50, 7), (1000, 1000)])
+@pytest.mark.parametrize(("n_rows", "sample_size"), [(1, 1), (2, 2), (50, 7), (130, 100), (1000, 1000)])
 def test_samples_equal_the_numpy_twin(n_rows, sample_size, seed):
     expected = reference.draw_samples(n_rows, 3, sample_size, seed)
     np.testing.assert_array_equal(draw_samples(n_rows, 3, sample_size, seed), expected)
@@ -164,6 +164,27 @@ def test_trees_on_many_points_equal_the_numpy_twin(form):
     make = tables.FORMS[form]
     cells = IsolationKernel("tree", 3, 500, random_state=0).fit(make(D)).apply(make(D[:150]))
     np.testing.assert_array_equal(cells, reference.tree_cells(D[:150], D, 3, 500, reference.seed_of(0)))
+
+
+@pytest.mark.parametrize("n_columns", [63, 64, 65, 200])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_trees_on_many_columns_equal_the_numpy_twin(n_columns, dtype):
+    rng = np.random.default_rng(3)
+    D = (rng.normal(size=(90, n_columns)).round(1) * (rng.random((90, n_columns)) < 0.1)).astype(dtype)
+    D[:, -1] = rng.integers(0, 2, 90)
+    cells = IsolationKernel("tree", 4, 60, random_state=0).fit(D).apply(D)
+    np.testing.assert_array_equal(cells, reference.tree_cells(D, D, 4, 60, reference.seed_of(0)))
+
+
+@pytest.mark.parametrize(
+    "copied", [np.asfortranarray, lambda rows: np.repeat(rows, 2, axis=1)[:, ::2], sparse.csr_array]
+)
+def test_trees_are_the_same_on_rows_read_in_place_and_on_copied_rows(copied):
+    rows = np.random.default_rng(3).integers(-3, 4, (300, 5)) / 4
+    in_place = IsolationKernel("tree", 10, 32, random_state=0).fit(rows)
+    others = IsolationKernel("tree", 10, 32, random_state=0).fit(copied(rows))
+    for name, array in in_place._partitionings.arrays.items():
+        np.testing.assert_array_equal(array, others._partitionings.arrays[name], err_msg=name)
 
 
 @pytest.mark.parametrize("method", tables.METHODS)

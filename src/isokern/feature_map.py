@@ -320,11 +320,18 @@ class IsolationKernel(TransformerMixin, RowsEstimator):
             return OwnPartitionings.learn(rows, self.partitioning, self.n_partitionings, seed)
         n_cells = self._resolve_n_cells(table.shape[0])
         samples = _core.draw_samples(table.shape[0], self.n_partitionings, n_cells, seed)
-        sampled, places = np.unique(samples, return_inverse=True)
-        pool = self._scaled(core_rows(table[sampled], 0, len(sampled)))
-        places = places.reshape(self.n_partitionings, n_cells).astype(np.int64)
+        samples = samples.reshape(self.n_partitionings, n_cells)
+        if not self._trees_read_in_place(table):
+            sampled, samples = _number_sampled(samples, table.shape[0])
+            table = table[sampled]
+        rows = self._scaled(core_rows(table, 0, table.shape[0]))
         learn = PARTITIONINGS[self.partitioning].learn
-        return learn(pool, places, seed, n_threads(self.n_jobs), max_depth=self._resolve_max_depth(n_cells))
+        return learn(rows, samples, seed, n_threads(self.n_jobs), max_depth=self._resolve_max_depth(n_cells))
+
+    def _trees_read_in_place(self, table: Any) -> bool:
+        """Return whether trees can be grown on the table itself, without a copy of the sampled rows."""
+        is_plain = isinstance(table, np.ndarray) and table.dtype in _FLOATS and table.flags.c_contiguous
+        return self.partitioning == "tree" and self._scaling is None and is_plain
 
     def _resolve_max_depth(self, n_cells: int) -> int | None:
         if self.max_depth is None:
@@ -379,3 +386,13 @@ class IsolationKernel(TransformerMixin, RowsEstimator):
 def auto_n_cells(n_rows: int) -> int:
     """Return the number of cells that suits a number of rows: a 32nd of it, to the nearest power of two."""
     return min(2 ** max(1, round(math.log2(max(n_rows, 64) / 32))), _LARGEST_AUTO)
+
+
+def _number_sampled(samples: NDArray[np.int64], n_rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the sampled rows, ascending and each once, and the samples as places in that list."""
+    is_sampled = np.zeros(n_rows, dtype=bool)
+    is_sampled[samples] = True
+    sampled = np.flatnonzero(is_sampled)
+    places = np.empty(n_rows, dtype=np.int64)  # only those of sampled rows are written and read
+    places[sampled] = np.arange(len(sampled))
+    return sampled, places[samples]

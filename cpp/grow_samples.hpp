@@ -1,0 +1,250 @@
+// The sampled points of a tree, as growing looks at them: the same questions to dense and to CSR rows. A slot stands
+// for a column. In dense rows it is the column's number; in CSR rows slots number the columns that the sample stores.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "column_numbers.hpp"
+#include "rows.hpp"
+#include "threads.hpp"
+
+namespace isokern {
+
+using Points = std::span<const std::int32_t>; // places in the sample, ascending
+using RowNumbers = std::span<const std::int64_t>;
+
+template <class Number> struct Range {
+    Number lower, upper;
+
+    void include(Number value) {
+        lower = value < lower ? value : lower;
+        upper = value > upper ? value : upper;
+    }
+};
+
+// Which columns of a sampled row are not zero, a bit for each: found once for all the trees that sample it.
+template <class Value> class NonzeroColumns {
+  public:
+    NonzeroColumns(const DenseRows<Value> &rows, RowNumbers sampled, int threads)
+        : n_words_((rows.n_columns + 63) / 64),
+          words_(std::make_unique_for_overwrite<std::uint64_t[]>(rows.n_rows * n_words_)),
+          counts_(std::make_unique_for_overwrite<std::int32_t[]>(rows.n_rows)) {
+        std::vector<bool> is_sampled(static_cast<std::size_t>(rows.n_rows));
+        for (const std::int64_t row : sampled)
+            is_sampled[row] = true;
+        const bool are_few = static_cast<std::int64_t>(sampled.size()) * rows.n_columns < kFewValues;
+        parallel_tiles(rows.n_rows, kTile, are_few ? 1 : threads, [&] {
+            return [&](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t i = begin; i < end; ++i)
+                    if (is_sampled[i])
+                        look_at(rows, i);
+            };
+        });
+    }
+
+    std::int64_t n_words() const { return n_words_; }
+    const std::uint64_t *words(std::int64_t row) const { return words_.get() + row * n_words_; }
+    std::int32_t count(std::int64_t row) const { return counts_[row]; }
+
+  private:
+    static constexpr std::int64_t kTile = 1024;
+    static constexpr std::int64_t kFewValues = 1 << 22; // looked at sooner than threads have come together
+
+    void look_at(const DenseRows<Value> &rows, std::int64_t i) {
+        const Value *row = rows.row(i);
+        std::int32_t count = 0;
+        for (std::int64_t w = 0; w < n_words_; ++w) {
+            const std::int64_t n = std::min<std::int64_t>(64, rows.n_columns - 64 * w);
+            std::uint64_t word = 0;
+            for (std::int64_t j = n; j-- > 0;)
+                word = word << 1 | (row[64 * w + j] != Value(0));
+            words_[i * n_words_ + w] = word;
+            count += std::popcount(word);
+        }
+        counts_[i] = count;
+    }
+
+    std::int64_t n_words_;
+    std::unique_ptr<std::uint64_t[]> words_;
+    std::unique_ptr<std::int32_t[]> counts_;
+};
+
+// Dense rows are read where they are: a tree looks at each point some tens of times, which is less than a copy of many
+// columns would cost, and no more than one of few.
+template <class Value> class DenseSample {
+  public:
+    using Number = Value;
+    using Shared = NonzeroColumns<Value>;
+    static constexpr bool kLooksAtPlaces = false;
+
+    DenseSample(const DenseRows<Value> &rows, const Shared &nonzero)
+        : rows_(rows), nonzero_(nonzero), seen_(static_cast<std::size_t>(nonzero.n_words())) {}
+
+    void take(RowNumbers sample) {
+        sample_ = sample;
+        n_stored_.resize(sample.size());
+        for (std::size_t p = 0; p < sample.size(); ++p)
+            n_stored_[p] = nonzero_.count(sample[p]);
+    }
+
+    std::int32_t n_slots() const { return static_cast<std::int32_t>(rows_.n_columns); }
+    std::int32_t column(std::int32_t slot) const { return slot; }
+    std::int64_t n_stored(std::int32_t point) const { return n_stored_[point]; }
+
+    // Writes the slots in which one of the points is not zero, in the order of first appearance; returns how many.
+    std::int32_t list_slots(Points points, std::int32_t *slots) {
+        std::fill(seen_.begin(), seen_.end(), 0);
+        std::int32_t n = 0;
+        for (const std::int32_t point : points) {
+            const std::uint64_t *words = nonzero_.words(sample_[point]);
+            for (std::size_t w = 0; w < seen_.size(); ++w) {
+                std::uint64_t fresh = words[w] & ~seen_[w];
+                seen_[w] |= fresh;
+                for (; fresh != 0; fresh &= fresh - 1)
+                    slots[n++] = static_cast<std::int32_t>(64 * w) + std::countr_zero(fresh);
+            }
+        }
+        return n;
+    }
+
+    // values[k] = the value of points[k] in the slot's column; returns their range.
+    Range<Value> gather(std::int32_t slot, Points points, const std::int32_t *, Value *values) const {
+        const auto at = [&, column = rows_.values + slot](std::int32_t point) {
+            return column[sample_[point] * rows_.n_columns];
+        };
+        Range<Value> range{at(points[0]), at(points[0])};
+        for (std::size_t k = 0; k < points.size(); ++k)
+            range.include(values[k] = at(points[k]));
+        return range;
+    }
+
+  private:
+    const DenseRows<Value> &rows_;
+    const Shared &nonzero_;
+    RowNumbers sample_;
+    std::vector<std::int32_t> n_stored_;
+    std::vector<std::uint64_t> seen_; // the columns listed already
+};
+
+// CSR rows are copied, by point and by slot.
+template <class Value> class CsrSample {
+  public:
+    using Number = double;
+    struct Shared {
+        Shared(const CsrRows<Value> &, RowNumbers, int) {}
+    };
+    static constexpr bool kLooksAtPlaces = true;
+
+    CsrSample(const CsrRows<Value> &rows, const Shared &) : rows_(rows) {}
+
+    void take(RowNumbers sample) {
+        columns_.clear();
+        entries_.clear();
+        point_starts_.assign(1, 0);
+        ColumnNumbers slots;
+        for (const std::int64_t row : sample) {
+            for_each_nonzero(rows_, row, [&](std::int32_t column, double value) {
+                const std::int32_t slot = slots.number(column);
+                if (slot == n_slots())
+                    columns_.push_back(column);
+                entries_.push_back({column, slot, value});
+            });
+            point_starts_.push_back(static_cast<std::int64_t>(entries_.size()));
+        }
+        list_by_slot();
+        seen_.assign(columns_.size(), 0);
+        n_lists_ = 0;
+    }
+
+    std::int32_t n_slots() const { return static_cast<std::int32_t>(columns_.size()); }
+    std::int32_t column(std::int32_t slot) const { return columns_[slot]; }
+    std::int64_t n_stored(std::int32_t point) const { return point_starts_[point + 1] - point_starts_[point]; }
+
+    std::int32_t list_slots(Points points, std::int32_t *slots) {
+        std::int32_t n = 0;
+        ++n_lists_;
+        for (const std::int32_t point : points)
+            for (std::int64_t k = point_starts_[point]; k < point_starts_[point + 1]; ++k) {
+                const std::int32_t slot = entries_[k].slot;
+                if (seen_[slot] != n_lists_) {
+                    seen_[slot] = n_lists_;
+                    slots[n++] = slot;
+                }
+            }
+        return n;
+    }
+
+    Range<double> gather(std::int32_t slot, Points points, const std::int32_t *place, double *values) const {
+        write_values(slot, points, place, values);
+        Range<double> range{values[0], values[0]};
+        for (std::size_t k = 1; k < points.size(); ++k)
+            range.include(values[k]);
+        return range;
+    }
+
+  private:
+    struct Entry {
+        std::int32_t column;
+        std::int32_t slot;
+        double value;
+    };
+
+    // Few points: look the column up in each. Many: go through the points that store it.
+    void write_values(std::int32_t slot, Points points, const std::int32_t *place, double *values) const {
+        const auto n_points = static_cast<std::int64_t>(points.size());
+        const std::int64_t begin = slot_starts_[slot], end = slot_starts_[slot + 1];
+        if (end - begin > 4 * n_points) {
+            for (std::int64_t k = 0; k < n_points; ++k)
+                values[k] = look_up(points[k], columns_[slot]);
+            return;
+        }
+        std::fill_n(values, n_points, 0.0);
+        const std::int32_t first = place[points[0]];
+        for (std::int64_t k = begin; k < end; ++k) {
+            const std::int64_t at = place[slot_points_[k]] - first;
+            if (at >= 0 && at < n_points)
+                values[at] = slot_values_[k];
+        }
+    }
+
+    void list_by_slot() {
+        slot_starts_.assign(columns_.size() + 1, 0);
+        for (const Entry &entry : entries_)
+            ++slot_starts_[entry.slot + 1];
+        for (std::size_t s = 0; s < columns_.size(); ++s)
+            slot_starts_[s + 1] += slot_starts_[s];
+        slot_points_.resize(entries_.size());
+        slot_values_.resize(entries_.size());
+        std::vector<std::int64_t> next(slot_starts_.begin(), slot_starts_.end() - 1);
+        for (std::size_t point = 0; point + 1 < point_starts_.size(); ++point)
+            for (std::int64_t k = point_starts_[point]; k < point_starts_[point + 1]; ++k) {
+                const std::int64_t at = next[entries_[k].slot]++;
+                slot_points_[at] = static_cast<std::int32_t>(point);
+                slot_values_[at] = entries_[k].value;
+            }
+    }
+
+    double look_up(std::int32_t point, std::int32_t column) const {
+        const auto begin = entries_.begin() + point_starts_[point], end = entries_.begin() + point_starts_[point + 1];
+        const auto found =
+            std::lower_bound(begin, end, column, [](const Entry &entry, std::int32_t c) { return entry.column < c; });
+        return found != end && found->column == column ? found->value : 0.0;
+    }
+
+    const CsrRows<Value> &rows_;
+    std::vector<std::int32_t> columns_; // slot -> column
+    std::vector<Entry> entries_;
+    std::vector<std::int64_t> point_starts_;
+    std::vector<std::int64_t> slot_starts_;
+    std::vector<std::int32_t> slot_points_;
+    std::vector<double> slot_values_;
+    std::vector<std::int32_t> seen_; // the list that a slot was last put on
+    std::int32_t n_lists_ = 0;
+};
+
+} // namespace isokern
