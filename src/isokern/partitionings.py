@@ -19,6 +19,7 @@ _FEWEST_COLUMNS, _MOST_COLUMNS = 24, 2048
 _SAMPLE = 2048
 _EXPLAINED = 0.93
 _FIRST_AXES = 16
+_MANY_CELLS = 256
 
 
 class Partitioning(Protocol):
@@ -75,7 +76,7 @@ class VoronoiCells:
     def __init__(self, points: CoreRows, samples: NDArray[np.int32]) -> None:
         self.points = points
         self.samples = samples
-        self._map = _core.VoronoiMap(points, samples, principal_axes(points))
+        self._map = _core.VoronoiMap(points, samples, principal_axes(points, samples.shape[1]))
 
     @classmethod
     def learn(
@@ -95,10 +96,12 @@ class VoronoiCells:
         return type(self), (self.points, self.samples)
 
 
-def principal_axes(points: CoreRows) -> NDArray[np.float64]:
+def principal_axes(points: CoreRows, n_cells: int) -> NDArray[np.float64]:
     """Return the orthonormal directions in which points vary most, (n_columns, n); none where they would not pay.
 
-    They only make the search for nearest points faster, so a sample of the points will do.
+    They only make the search for nearest points faster, so a sample of the points will do. Bounds along the axes pay
+    if few of them explain most and nearest points are near, as those of many cells are; else the first axes serve to
+    order points in space.
     """
     n, d = n_rows(points), n_columns(points)
     none = np.empty((d, 0))
@@ -113,12 +116,11 @@ def principal_axes(points: CoreRows) -> NDArray[np.float64]:
         return none
     table /= largest
     products = table.T @ table
-    n_most = max(_FIRST_AXES, d // 4)
+    n_most = d // 4 if n_cells >= _MANY_CELLS and d // 4 > _FIRST_AXES else _FIRST_AXES
     variances, axes = linalg.eigh(products, subset_by_index=(d - n_most, d - 1))
     explained = np.cumsum(variances[::-1]) / np.trace(products)
-    # Bounds along the axes pay if few of them explain most; else the first axes serve to order points in space.
     is_enough = explained >= _EXPLAINED
-    n_axes = int(is_enough.argmax()) + 1 if is_enough.any() else _FIRST_AXES
+    n_axes = int(is_enough.argmax()) + 1 if is_enough.any() and n_cells >= _MANY_CELLS else _FIRST_AXES
     return np.ascontiguousarray(axes[:, ::-1][:, :n_axes])
 
 
