@@ -88,7 +88,8 @@ template <class Value> class DenseLayout {
     }
 
     void place_points();
-    template <class Rows> void place(const Rows &rows, Placed &placed, int threads) const;
+    template <class Rows, class Number>
+    void place(const Rows &rows, std::int64_t n, Number number, Placed &placed, int threads) const;
 
     static std::int64_t n_panels(std::int64_t n) { return (n + kPanel - 1) / kPanel; }
     static std::size_t place_in_panels(std::int64_t p, std::int64_t j, std::int64_t n_columns) {
@@ -146,17 +147,20 @@ template <class Value> class DenseLayout<Value>::Placer {
           packed_(static_cast<std::size_t>(products_.group) * row_.size()),
           found_(static_cast<std::size_t>(products_.group * n_panels(layout.n_axes_) * kPanel)) {}
 
-    template <class Rows> void place(const Rows &rows, std::int64_t begin, std::int64_t end, Placed &placed) {
+    // The k-th to be placed is the row number(k).
+    template <class Rows, class Number>
+    void place(const Rows &rows, Number number, std::int64_t begin, std::int64_t end, Placed &placed) {
         for (std::int64_t r = begin; r < end; r += products_.group)
-            place_group(rows, r, std::min(r + products_.group, end), placed);
+            place_group(rows, number, r, std::min(r + products_.group, end), placed);
     }
 
   private:
-    template <class Rows> void place_group(const Rows &rows, std::int64_t begin, std::int64_t end, Placed &placed) {
+    template <class Rows, class Number>
+    void place_group(const Rows &rows, Number number, std::int64_t begin, std::int64_t end, Placed &placed) {
         const std::int64_t d = layout_.points_.n_columns, k = layout_.n_axes_, group = products_.group;
         std::fill(packed_.begin(), packed_.end(), 0.0f);
         for (std::int64_t r = begin; r < end; ++r) {
-            load_dense(rows, r, row_);
+            load_dense(rows, number(r), row_);
             float *values = placed.values.data() + r * d;
             double square = 0.0;
             for (std::int64_t j = 0; j < d; ++j) {
@@ -189,11 +193,11 @@ template <class Value> class DenseLayout<Value>::Placer {
 };
 
 template <class Value>
-template <class Rows>
-void DenseLayout<Value>::place(const Rows &rows, Placed &placed, int threads) const {
-    parallel_tiles(rows.n_rows, 256, threads, [&] {
+template <class Rows, class Number>
+void DenseLayout<Value>::place(const Rows &rows, std::int64_t n, Number number, Placed &placed, int threads) const {
+    parallel_tiles(n, 256, threads, [&] {
         return [&, placer = Placer(*this)](std::int64_t begin, std::int64_t end) mutable {
-            placer.place(rows, begin, end, placed);
+            placer.place(rows, number, begin, end, placed);
         };
     });
 }
@@ -201,11 +205,7 @@ void DenseLayout<Value>::place(const Rows &rows, Placed &placed, int threads) co
 template <class Value> void DenseLayout<Value>::place_points() {
     const std::int64_t n = pool_.size(), d = points_.n_columns, m = n_factors();
     Placed placed(*this, n);
-    // The pool as rows, in its own order.
-    std::vector<Value> pool(static_cast<std::size_t>(n * d));
-    for (std::int64_t p = 0; p < n; ++p)
-        std::copy_n(points_.row(pool_.points[p]), d, pool.begin() + p * d);
-    place(DenseRows<Value>{pool.data(), n, d}, placed, 0);
+    place(points_, n, [&](std::int64_t p) { return pool_.points[p]; }, placed, 0);
     chunks_ = std::make_unique<const Chunks>(placed.coordinates(0), n, n_coordinates());
     pool_.reorder(chunks_->order());
     const auto n_places = static_cast<std::size_t>(n_panels(n) * kPanel);
@@ -367,7 +367,7 @@ template <class Value>
 template <class Rows, class Cell>
 void DenseLayout<Value>::apply(const Rows &rows, std::int64_t n_partitionings, Cell *cells, int threads) const {
     Placed placed(*this, rows.n_rows);
-    place(rows, placed, threads);
+    place(rows, rows.n_rows, [](std::int64_t r) { return r; }, placed, threads);
     // Near rows side by side, so that they want the same chunks.
     std::vector<std::pair<std::int64_t, std::int64_t>> keys(static_cast<std::size_t>(rows.n_rows));
     for (std::int64_t r = 0; r < rows.n_rows; ++r)
