@@ -112,8 +112,12 @@ def stream(
         "predictions": predictions,
     }
     run = Run(learner, shaping, Outputs(records, predictions))
+    _stream(run, source, Checkpoints(checkpoint, every), out=out, resume=resume, quiet=quiet)
+
+
+def _stream(run: Run, source: Input, checkpoints: Checkpoints, *, out: str | None, resume: bool, quiet: bool) -> None:
+    """Lead a run to its end, or to where it is interrupted, and save what it has learned."""
     names = source.feature_names()
-    checkpoints = Checkpoints(checkpoint, every)
     with closing(run.outputs), Interrupts().heeded() as interrupts:
         checkpoints.begin(run, resume=resume)
         try:
