@@ -7,6 +7,10 @@ namespace isokern {
 
 constexpr std::int64_t kPanel = 16; // points side by side in a panel
 
+// No sum of n products has more roundings in a row than this, so that it is off by at most this many times 2^-24 times
+// the sum of the products' magnitudes.
+constexpr std::int64_t n_roundings(std::int64_t n) { return (n < 64 ? n : 64) + n / 16 + 32; }
+
 // Panels hold kPanel points each, [n_panels][n_columns][kPanel]; rows come in groups of `group` rows,
 // [n_groups][n_columns][group]. Numbers may differ in the last bits from one CPU to the next, so they only ever choose
 // candidates.
@@ -24,6 +28,12 @@ struct Products {
 
     // Writes the places k < n with bounds[k] <= limit, ascending; returns how many.
     std::int64_t (*places_within)(const float *bounds, std::int64_t n, float limit, std::int32_t *places);
+
+    // Goes on with the minima of kPanel samples from the begin-th to the end-th of their points.
+    //  in: bounds, numbers [end][kPanel]      out: least, second, the smallest two, and at, the place of the first
+    //  least
+    void (*running_minima)(const float *bounds, const std::int32_t *numbers, std::int64_t begin, std::int64_t end,
+                           float *least, float *second, std::int32_t *at);
 };
 
 // The widest that this CPU runs.

@@ -2,6 +2,10 @@
 // functions: the linker would be free to choose a copy that older CPUs cannot run.
 #include "products.hpp"
 
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
 #define ISOKERN_JOIN_(a, b) a##b
 #define ISOKERN_JOIN(a, b) ISOKERN_JOIN_(a, b)
 
@@ -17,25 +21,31 @@ constexpr int kLanes = 8, kGroup = 6;
 constexpr int kLanes = 4, kGroup = 3;
 #endif
 constexpr int kVectors = kPanel / kLanes;
+constexpr std::int64_t kBlock = 64;
 
 typedef float Vector __attribute__((vector_size(kLanes * sizeof(float)), aligned(4), may_alias));
 
-// Sums of one group of rows with one panel.
+// Sums of one group of rows with one panel, over kBlock columns at a time, since long sums in float32 lose precision.
 void multiply(const float *rows, std::int64_t n_columns, const float *panel, const float *offsets, float *bounds,
               std::int64_t stride) {
-    Vector sums[kGroup][kVectors] = {};
-    for (std::int64_t j = 0; j < n_columns; ++j) {
-        Vector point[kVectors];
-        for (int v = 0; v < kVectors; ++v)
-            point[v] = *reinterpret_cast<const Vector *>(panel + j * kPanel + v * kLanes);
-        for (int g = 0; g < kGroup; ++g)
+    for (std::int64_t begin = 0; begin == 0 || begin < n_columns; begin += kBlock) {
+        const std::int64_t end = begin + kBlock < n_columns ? begin + kBlock : n_columns;
+        Vector sums[kGroup][kVectors] = {};
+        for (std::int64_t j = begin; j < end; ++j) {
+            Vector point[kVectors];
             for (int v = 0; v < kVectors; ++v)
-                sums[g][v] += rows[j * kGroup + g] * point[v];
+                point[v] = *reinterpret_cast<const Vector *>(panel + j * kPanel + v * kLanes);
+            for (int g = 0; g < kGroup; ++g)
+                for (int v = 0; v < kVectors; ++v)
+                    sums[g][v] += rows[j * kGroup + g] * point[v];
+        }
+        for (int g = 0; g < kGroup; ++g)
+            for (int v = 0; v < kVectors; ++v) {
+                Vector &bound = *reinterpret_cast<Vector *>(bounds + g * stride + v * kLanes);
+                const Vector sum = begin == 0 ? sums[g][v] : bound + sums[g][v];
+                bound = end < n_columns ? sum : *reinterpret_cast<const Vector *>(offsets + v * kLanes) - 2.0f * sum;
+            }
     }
-    for (int g = 0; g < kGroup; ++g)
-        for (int v = 0; v < kVectors; ++v)
-            *reinterpret_cast<Vector *>(bounds + g * stride + v * kLanes) =
-                *reinterpret_cast<const Vector *>(offsets + v * kLanes) - 2.0f * sums[g][v];
 }
 
 void lower_bounds(const float *rows, std::int64_t n_groups, std::int64_t n_columns, const float *panels,
@@ -98,9 +108,40 @@ std::int64_t places_within(const float *bounds, std::int64_t n, float limit, std
     return found;
 }
 
+#if defined(__AVX512F__)
+void running_minima(const float *bounds, const std::int32_t *numbers, std::int64_t begin, std::int64_t end,
+                    float *least, float *second, std::int32_t *at) {
+    __m512 first = _mm512_loadu_ps(least), next = _mm512_loadu_ps(second);
+    __m512i place = _mm512_loadu_si512(at);
+    for (std::int64_t k = begin; k < end; ++k) {
+        const __m512 bound = _mm512_i32gather_ps(_mm512_loadu_si512(numbers + k * kPanel), bounds, sizeof(float));
+        const __mmask16 is_less = _mm512_cmp_ps_mask(bound, first, _CMP_LT_OQ);
+        next = _mm512_min_ps(next, _mm512_max_ps(first, bound));
+        first = _mm512_min_ps(first, bound);
+        place = _mm512_mask_set1_epi32(place, is_less, static_cast<int>(k));
+    }
+    _mm512_storeu_ps(least, first);
+    _mm512_storeu_ps(second, next);
+    _mm512_storeu_si512(at, place);
+}
+#else
+void running_minima(const float *bounds, const std::int32_t *numbers, std::int64_t begin, std::int64_t end,
+                    float *least, float *second, std::int32_t *at) {
+    for (std::int64_t k = begin; k < end; ++k)
+        for (int l = 0; l < kPanel; ++l) {
+            const float bound = bounds[numbers[k * kPanel + l]];
+            const float larger = least[l] < bound ? bound : least[l];
+            second[l] = larger < second[l] ? larger : second[l];
+            at[l] = bound < least[l] ? static_cast<std::int32_t>(k) : at[l];
+            least[l] = bound < least[l] ? bound : least[l];
+        }
+}
+#endif
+
 } // namespace
 
 extern const Products ISOKERN_JOIN(products_, ISOKERN_ISA);
-const Products ISOKERN_JOIN(products_, ISOKERN_ISA) = {kGroup, lower_bounds, lower_bounds_at, places_within};
+const Products ISOKERN_JOIN(products_, ISOKERN_ISA) = {kGroup, lower_bounds, lower_bounds_at, places_within,
+                                                       running_minima};
 
 } // namespace isokern

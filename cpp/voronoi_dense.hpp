@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "frame.hpp"
 #include "products.hpp"
 #include "threads.hpp"
 #include "voronoi_search.hpp"
@@ -20,26 +21,24 @@ struct Axes {
     std::int64_t n;
 };
 
-// Points as float32, moved to their mean and scaled to at most 1, so that neither an offset nor a unit costs precision.
-// With u = 2^-24, d columns and |.| the length of what was moved and scaled, rounding of the inputs, of the d products
-// and sums and of the rest changes a squared distance by at most kappa (|x|^2 + |z|^2), kappa = (d + 16) u.
+// With u = 2^-24, m the roundings of a product of rows and |.| the length of what was moved and scaled, rounding of the
+// inputs, of products and sums and of the rest changes a squared distance by at most kappa (|x|^2 + |z|^2), kappa =
+// (m + 16) u.
 //   lower(x, z) = (1 - kappa) |z|^2 - 2 x.z,   upper(x, z) = lower(x, z) + 2 kappa (|x|^2 + |z|^2),
 // both less (1 - kappa) |x|^2, which is the same for all points.
 //
-// In k < d coordinates along axes, x' and z', each is off by at most (d + 2) u |x|, hence x' by sqrt(k) (d + 2) u |x|
-// and a squared distance by at most kappa' (|x|^2 + |z|^2), kappa' = kappa + 4 sqrt(k) (d + 2) u. There
+// In k < d coordinates along axes, x' and z', each is off by at most (m + 2) u |x|, hence x' by sqrt(k) (m + 2) u |x|
+// and a squared distance by at most kappa' (|x|^2 + |z|^2), kappa' = kappa + 4 sqrt(k) (m + 2) u. There
 //   lower'(x, z) = |z'|^2 - kappa' |z|^2 - 2 x'.z',   less |x'|^2 - kappa' |x|^2.
 template <class Value> class DenseLayout {
   public:
     DenseLayout(const DenseRows<Value> &points, Pool pool, const Axes &axes)
         : points_(points), pool_(std::move(pool)), n_axes_(axes.n), is_reduced_(axes.n > kBoxSides),
-          centre_(static_cast<std::size_t>(points.n_columns)),
-          kappa_(1.01 * static_cast<double>(points.n_columns + 16) * 0x1p-24),
+          frame_(points, pool_.points),
+          kappa_(1.01 * static_cast<double>(n_roundings(points.n_columns) + 16) * 0x1p-24),
           kappa_few_(axes.n > 0 ? kappa_ + 4.04 * std::sqrt(static_cast<double>(axes.n)) *
-                                               static_cast<double>(points.n_columns + 2) * 0x1p-24
+                                               static_cast<double>(n_roundings(points.n_columns) + 2) * 0x1p-24
                                 : kappa_) {
-        find_centre();
-        find_scale();
         pack_axes(axes);
         place_points();
     }
@@ -57,25 +56,6 @@ template <class Value> class DenseLayout {
     // Coordinates are along the axes or, without any, the columns; products are of coordinates or of all columns.
     std::int64_t n_coordinates() const { return n_axes_ > 0 ? n_axes_ : points_.n_columns; }
     std::int64_t n_factors() const { return is_reduced_ ? n_axes_ : points_.n_columns; }
-
-    void find_centre() {
-        for (const std::int32_t p : pool_.points)
-            for (std::size_t j = 0; j < centre_.size(); ++j) {
-                const double value = points_.row(p)[j];
-                centre_[j] += value / static_cast<double>(pool_.size());
-                is_usable_ = is_usable_ && std::abs(value) < kTooLarge;
-            }
-    }
-
-    void find_scale() {
-        double largest = 0.0;
-        for (const std::int32_t p : pool_.points)
-            for (std::size_t j = 0; j < centre_.size(); ++j)
-                largest = std::max(largest, std::abs(points_.row(p)[j] - centre_[j]));
-        is_usable_ = is_usable_ && (largest == 0.0 || largest > kTooSmall);
-        if (is_usable_ && largest > 0.0)
-            scale_ = std::ldexp(1.0, -std::ilogb(largest) - 1);
-    }
 
     // Axes as panels, like points, so that the same products give coordinates.
     void pack_axes(const Axes &axes) {
@@ -96,24 +76,12 @@ template <class Value> class DenseLayout {
         return static_cast<std::size_t>(p / kPanel * kPanel * n_columns + j * kPanel + p % kPanel);
     }
 
-    double distance(const double *row, std::int32_t point) const {
-        const Value *values = points_.row(point);
-        double sum = 0.0;
-        for (std::int64_t j = 0; j < points_.n_columns; ++j) {
-            const double difference = row[j] - static_cast<double>(values[j]);
-            sum += difference * difference;
-        }
-        return sum;
-    }
-
     DenseRows<Value> points_;
     Pool pool_; // chunk after chunk
     std::int64_t n_axes_;
     bool is_reduced_;
-    std::vector<double> centre_;
+    Frame frame_;
     double kappa_, kappa_few_;
-    double scale_ = 1.0;
-    bool is_usable_ = true; // false: magnitudes that only the distance itself can handle
     std::vector<float> axis_panels_, no_offsets_;
     std::vector<float> values_;               // the points, moved and scaled; only if there are axes
     std::vector<float> offsets_, widths_;     // of their bounds
@@ -143,7 +111,7 @@ template <class Value> struct DenseLayout<Value>::Placed {
 template <class Value> class DenseLayout<Value>::Placer {
   public:
     explicit Placer(const DenseLayout &layout)
-        : layout_(layout), products_(best_products()), row_(layout.centre_.size()),
+        : layout_(layout), products_(best_products()), row_(static_cast<std::size_t>(layout.points_.n_columns)),
           packed_(static_cast<std::size_t>(products_.group) * row_.size()),
           found_(static_cast<std::size_t>(products_.group * n_panels(layout.n_axes_) * kPanel)) {}
 
@@ -162,13 +130,9 @@ template <class Value> class DenseLayout<Value>::Placer {
         for (std::int64_t r = begin; r < end; ++r) {
             load_dense(rows, number(r), row_);
             float *values = placed.values.data() + r * d;
-            double square = 0.0;
-            for (std::int64_t j = 0; j < d; ++j) {
-                const double value = (row_[j] - layout_.centre_[j]) * layout_.scale_;
-                values[j] = packed_[j * group + r - begin] = static_cast<float>(value);
-                square += value * value;
-            }
-            placed.squares[r] = layout_.is_usable_ && square < 1e30 ? static_cast<float>(square) : HUGE_VALF;
+            placed.squares[r] = layout_.frame_.enter(row_, values);
+            for (std::int64_t j = 0; j < d; ++j)
+                packed_[j * group + r - begin] = values[j];
         }
         if (k == 0)
             return;
@@ -339,7 +303,7 @@ template <class Value> template <class Rows, class Cell> class DenseLayout<Value
             search.enter_all();
         load_dense(rows_, r, row_);
         search.settle(
-            distances_, [&](std::int32_t point) { return layout_.distance(row_.data(), point); },
+            distances_, [&](std::int32_t point) { return distance(row_, layout_.points_.row(point)); },
             cells_ + r * n_partitionings_);
     }
 

@@ -16,13 +16,11 @@
 #include <vector>
 
 #include "chunks.hpp"
+#include "frame.hpp"
 #include "random.hpp"
 #include "rows.hpp"
 
 namespace isokern {
-
-// Beyond these magnitudes squares overflow or vanish; what counts then is the distance as it is defined.
-constexpr double kTooLarge = 1e140, kTooSmall = 1e-140;
 
 struct Entry {
     std::int32_t column;
@@ -96,7 +94,15 @@ struct Pool {
         for (std::size_t p = 0; p < points.size(); ++p)
             member_starts[p + 1] += member_starts[p];
         member_ends = member_starts;
-        for_each([&](std::int32_t row, Member member) { enter(number[row], member); });
+        // Of equal points in one sample only the first counts.
+        std::vector<bool> has_equals(first_equal.size(), false);
+        for (std::size_t row = 0; row < first_equal.size(); ++row)
+            if (first_equal[row] != static_cast<std::int32_t>(row))
+                has_equals[first_equal[row]] = true;
+        for_each([&](std::int32_t row, Member member) {
+            if (!has_equals[row] || !is_in(number[row], member.partitioning))
+                members[member_ends[number[row]]++] = member;
+        });
     }
 
     std::int64_t size() const { return static_cast<std::int64_t>(points.size()); }
@@ -112,12 +118,9 @@ struct Pool {
     }
 
   private:
-    // Of equal points in one sample only the first counts.
-    void enter(std::int32_t point, Member member) {
-        for (std::int64_t k = member_starts[point]; k < member_ends[point]; ++k)
-            if (members[k].partitioning == member.partitioning)
-                return;
-        members[member_ends[point]++] = member;
+    bool is_in(std::int32_t point, std::int32_t partitioning) const {
+        return std::any_of(members.begin() + member_starts[point], members.begin() + member_ends[point],
+                           [&](const Member &member) { return member.partitioning == partitioning; });
     }
 };
 

@@ -5,6 +5,7 @@
 
 #include "../cpu.hpp"
 #include "../match.hpp"
+#include "../nested.hpp"
 #include "../sampling.hpp"
 #include "../trees.hpp"
 
@@ -44,6 +45,25 @@ struct Voronoi {
     RowsArgument points;
     VoronoiMap map;
 };
+
+void nested_cells(const std::variant<Table<float>, Table<double>> &rows, const Table<std::int32_t> &samples,
+                  const Vector<std::int64_t> &sizes, const std::vector<CellsOutput> &cells, int threads) {
+    const auto n_samples = static_cast<std::int64_t>(samples.shape(0));
+    const nb::gil_scoped_release release;
+    std::visit(
+        [&](const auto &table) {
+            if (cells.size() != sizes.size())
+                throw std::invalid_argument("cells must have an array for each size.");
+            std::vector<CellsOut> out;
+            for (const CellsOutput &of_size : cells) {
+                check_output(static_cast<std::int64_t>(table.shape(0)), n_samples, of_size);
+                out.push_back(std::visit([](const auto &array) -> CellsOut { return array.data(); }, of_size));
+            }
+            isokern::nested_cells(view(table), {samples.data(), samples.size()}, n_samples,
+                                  {sizes.data(), sizes.size()}, out, threads);
+        },
+        rows);
+}
 
 auto draw_samples(std::int64_t n_rows, std::int64_t n_partitionings, std::int64_t sample_size, std::uint64_t seed) {
     if (n_partitionings < 1 || sample_size < 1 || sample_size > n_rows)
@@ -169,6 +189,9 @@ NB_MODULE(_core, m) {
                 apply(voronoi.map, voronoi.map.n_partitionings(), rows, cells, threads);
             },
             "rows"_a.noconvert(), "cells"_a.noconvert(), "threads"_a);
+
+    m.def("nested_cells", &bindings::nested_cells, "rows"_a.noconvert(), "samples"_a.noconvert(), "sizes"_a.noconvert(),
+          "cells"_a.noconvert(), "threads"_a);
 
     register_files(m);
     register_learning(m);

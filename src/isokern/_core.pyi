@@ -36,6 +36,10 @@ class VoronoiMap:
     def __init__(self, points: Rows, samples: NDArray[np.int32], axes: NDArray[np.float64]) -> None: ...
     def apply(self, rows: Rows, cells: Cells, threads: int) -> None: ...
 
+def nested_cells(
+    rows: Rows, samples: NDArray[np.int32], sizes: NDArray[np.int64], cells: list[Cells], threads: int
+) -> None: ...
+
 class Rule:
     def __init__(
         self, loss: str, epsilon: float, schedule: str, rate: float, shrinkage: float, counted_from: list[int]

@@ -147,7 +147,7 @@ class IsolationKernel(TransformerMixin, RowsEstimator):
         self._check_parameters()
         with unchanged_on_error(self):
             table = check_rows(self, X, reset=True)
-            seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int64).max, dtype=np.int64))
+            seed = self._draw_seed()
             self._scaling = self._learn_scaling(table)
             self._partitionings = self._draw_partitionings(table, seed)
             sizes = self._partitioning_sizes()
@@ -303,6 +303,9 @@ class IsolationKernel(TransformerMixin, RowsEstimator):
         if not _core.are_cells(array, self._cell_starts):
             raise ValueError("cells must be below the number of cells of their partitioning; got larger ones.")
         return array
+
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int64).max, dtype=np.int64))
 
     def _learn_scaling(self, table: Any) -> Scaling | None:
         names = getattr(self, "feature_names_in_", None)

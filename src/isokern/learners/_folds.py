@@ -16,6 +16,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from isokern._checks import is_number
 from isokern._rows import check_rows
 from isokern.feature_map import IsolationKernel
+from isokern.learners._nested import LateKernel, can_share, nested_cells
 from isokern.learners._online import check_weights
 from isokern.learners.classifier import IKOGDClassifier
 
@@ -39,36 +40,59 @@ class MappedPart(NamedTuple):
     test: NDArray[Any]
 
 
-def map_fold(kernel: IsolationKernel, train: Any, test: Any, sizes: Sequence[int]) -> Iterator[MappedPart]:
-    """Yield, for each number of cells, the unfitted kernel as fitted to ``train``, and the cells of both parts."""
+def map_folds(
+    kernel: IsolationKernel, table: Any, splits: Sequence[Split], sizes: Sequence[int]
+) -> Iterator[Iterator[MappedPart]]:
+    """Yield for each fold, and there for each number of cells, the kernel for its training rows, and all cells."""
+    if not can_share(kernel, table, len(splits), sizes):
+        for train, test in splits:
+            yield _map_each(kernel, table[train], table[test], sizes)
+        return
+    for (train, test), cells in zip(
+        splits, nested_cells(kernel, table, [train for train, _ in splits], sizes), strict=True
+    ):
+        late = (LateKernel(**kernel.get_params()).set_params(n_cells=n_cells) for n_cells in sizes)
+        yield (
+            MappedPart(member.fit_late(table, train), of_size[train], of_size[test])
+            for member, of_size in zip(late, cells, strict=True)
+        )
+
+
+def _map_each(kernel: IsolationKernel, train: Any, test: Any, sizes: Sequence[int]) -> Iterator[MappedPart]:
     for n_cells in sizes:
         fitted = clone(kernel).set_params(n_cells=n_cells).fit(train)
         yield MappedPart(fitted, fitted._apply(train), fitted._apply(test))
 
 
-def score_fold(
-    base: IKOGDClassifier, rows: Rows, split: Split, scorer: Scorer, *, sizes: Sequence[int], rates: Sequence[Any]
-) -> NDArray[np.float64]:
-    """Return the scores on one test part, (len(sizes), len(rates)), of what was learned from the training part.
+def score_folds(
+    base: IKOGDClassifier,
+    rows: Rows,
+    splits: Sequence[Split],
+    scorer: Scorer,
+    *,
+    sizes: Sequence[int],
+    rates: Sequence[Any],
+) -> Iterator[NDArray[np.float64]]:
+    """Yield for each fold the scores on its test part, (len(sizes), len(rates)), of what its training part taught.
 
     They are those of ``clone(base).set_params(n_cells=..., learning_rate=...).fit(X[train], y[train])``.
     """
-    train, test = split
-    X_test, labels_test = _safe_indexing(rows.X, test), rows.labels[test]
     template = FoldClassifier(**base.get_params(deep=False))
-    table = check_rows(template, _safe_indexing(rows.X, train), reset=True)
-    table_test = check_rows(template, X_test, reset=False)
-    labels, weights = rows.labels[train], check_weights(table, None if rows.weights is None else rows.weights[train])
+    table = check_rows(template, rows.X, reset=True)
     rng = check_random_state(base.random_state)
     kernel = base._flat_kernel(rng)
-    scores = np.empty((len(sizes), len(rates)))
-    for i, part in enumerate(map_fold(kernel, table, table_test, sizes)):
-        for j, rate in enumerate(rates):
-            model = copy.copy(template).set_params(n_cells=sizes[i], learning_rate=rate)
-            model._fit_cells(part.kernel, part.train, labels, weights, copy.deepcopy(rng))
-            model._known = X_test, part.test
-            scores[i, j] = _number(scorer(model, X_test, labels_test))
-    return scores
+    for (train, test), parts in zip(splits, map_folds(kernel, table, splits, sizes), strict=True):
+        X_test, labels_test = _safe_indexing(rows.X, test), rows.labels[test]
+        labels = rows.labels[train]
+        weights = check_weights(labels, None if rows.weights is None else rows.weights[train])
+        scores = np.empty((len(sizes), len(rates)))
+        for i, part in enumerate(parts):
+            for j, rate in enumerate(rates):
+                model = copy.copy(template).set_params(n_cells=sizes[i], learning_rate=rate)
+                model._fit_cells(part.kernel, part.train, labels, weights, copy.deepcopy(rng))
+                model._known = X_test, part.test
+                scores[i, j] = _number(scorer(model, X_test, labels_test))
+        yield scores
 
 
 class FoldClassifier(IKOGDClassifier):

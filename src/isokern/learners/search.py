@@ -17,7 +17,7 @@ from isokern._checks import is_integer, unchanged_on_error
 from isokern._rows import RowsEstimator, check_finite, check_rows
 from isokern.feature_map import IsolationKernel
 from isokern.learners._classes import check_labels, check_two_classes
-from isokern.learners._folds import Rows, score_fold, split_rows, table_of_results
+from isokern.learners._folds import Rows, score_folds, split_rows, table_of_results
 from isokern.learners._mapped import draw_seed
 from isokern.learners._online import check_weights
 from isokern.learners.classifier import IKOGDClassifier
@@ -297,8 +297,8 @@ class IKOGDClassifierCV(ClassifierMixin, RowsEstimator):
             )
         scorer = check_scoring(base, scoring=self.scoring)
         scores = []
-        for k, split in enumerate(splits, start=1):
-            scores.append(score_fold(base, rows, split, scorer, sizes=fitting, rates=rates).ravel())
+        for k, of_fold in enumerate(score_folds(base, rows, splits, scorer, sizes=fitting, rates=rates), start=1):
+            scores.append(of_fold.ravel())
             _log.info("fold %d of %d: scores from %.4f to %.4f", k, len(splits), scores[-1].min(), scores[-1].max())
         self.n_splits_ = len(splits)
         self.cv_results_ = table_of_results(self._candidates(fitting, rates), np.column_stack(scores))

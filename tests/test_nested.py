@@ -1,0 +1,119 @@
+"""Cells for all sizes of nested samples in one pass: those of the twin, size by size and part by part."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sklearn
+from scipy import sparse
+
+from isokern import IsolationKernel, _core
+from isokern.learners._nested import LateKernel, can_share, nested_cells
+from test_voronoi import KINDS, make_points, twin
+
+SIZES = [2, 3, 16, 128, 129, 200, 500]
+
+
+def cells_of(rows, samples, sizes, threads=0):
+    cells = [np.empty((len(rows), len(samples)), np.min_scalar_type(size - 1)) for size in sizes]
+    _core.nested_cells(rows, samples.astype(np.int32), np.array(sizes, dtype=np.int64), cells, threads)
+    return cells
+
+
+def draw(n, n_samples, size):
+    rng = np.random.default_rng(1)
+    return np.stack([rng.permutation(n)[:size] for _ in range(n_samples)])
+
+
+@pytest.mark.parametrize("d", [1, 24, 130])
+@pytest.mark.parametrize("kind", KINDS)
+def test_cells_of_all_sizes_equal_the_numpy_twin(kind, d):
+    X = make_points(kind, 600, max(d, 4))[:, :d].copy()
+    samples = draw(600, 19, 500)
+    for size, cells in zip(SIZES, cells_of(X, samples, SIZES), strict=True):
+        np.testing.assert_array_equal(cells, twin(X, X, samples[:, :size]), err_msg=f"size {size}")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.zeros((300, 3)),
+        np.full((300, 2), 1e200),
+        np.r_[np.zeros((299, 2)), [[1e30, 1e30]]],
+        np.full((300, 2), 1e-200),
+    ],
+    ids=["zeros", "too large", "one far", "too small"],
+)
+def test_magnitudes_beyond_float32_are_compared_as_they_are(values):
+    X = values + np.random.default_rng(0).integers(0, 3, values.shape) * values.max()
+    samples = draw(300, 3, 200)
+    with np.errstate(over="ignore"):
+        for size, cells in zip([4, 128, 200], cells_of(X, samples, [4, 128, 200]), strict=True):
+            np.testing.assert_array_equal(cells, twin(X, X, samples[:, :size]))
+
+
+@pytest.mark.parametrize("sizes", [[2], [300], [2, 300], [150, 151]])
+def test_any_sizes_will_do(sizes):
+    X = make_points("tied", 400, 6)
+    samples = draw(400, 17, sizes[-1])
+    for size, cells in zip(sizes, cells_of(X, samples, sizes), strict=True):
+        np.testing.assert_array_equal(cells, twin(X, X, samples[:, :size]))
+
+
+def test_threads_do_not_change_cells():
+    X = make_points("tied", 500, 10)
+    samples = draw(500, 5, 300)
+    for one, two in zip(cells_of(X, samples, [8, 300], 1), cells_of(X, samples, [8, 300], 2), strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("scale", [None, "minmax"])
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("working_memory", [1024, 0.001])
+def test_parts_have_the_cells_of_kernels_fitted_to_them(scale, is_sparse, working_memory):
+    X = make_points("clustered", 700, 9)
+    table = sparse.csr_array(X) if is_sparse else X
+    scale = "maxabs" if is_sparse and scale else scale
+    kernel = IsolationKernel("voronoi", 7, scale=scale, random_state=3)
+    parts, sizes = [np.arange(500), np.arange(100, 700), np.arange(0, 700, 2)], [4, 64, 256]
+    with sklearn.config_context(working_memory=working_memory):
+        found = list(nested_cells(kernel, table, parts, sizes))
+    for part, cells in zip(parts, found, strict=True):
+        for size, of_size in zip(sizes, cells, strict=True):
+            fitted = IsolationKernel("voronoi", 7, size, scale=scale, random_state=3).fit(table[part])
+            np.testing.assert_array_equal(of_size, fitted.apply(table))
+
+
+def test_a_late_kernel_maps_like_one_that_is_fitted():
+    X = make_points("clustered", 300, 5)
+    part = np.arange(50, 250)
+    late = LateKernel("voronoi", 6, 32, scale="minmax", random_state=0).fit_late(X, part)
+    fitted = IsolationKernel("voronoi", 6, 32, scale="minmax", random_state=0).fit(X[part])
+    np.testing.assert_array_equal(late.apply(X), fitted.apply(X))
+    assert late.n_cells_ == fitted.n_cells_
+    np.testing.assert_array_equal(late._cell_starts, fitted._cell_starts)
+
+
+def test_trees_wide_sparse_rows_and_single_maps_are_not_for_it():
+    X, wide = np.zeros((9, 3)), sparse.csr_array((9, 5000))
+    assert can_share(IsolationKernel("voronoi"), X, 5, [4, 8])
+    assert not can_share(IsolationKernel("tree"), X, 5, [4, 8])
+    assert not can_share(IsolationKernel("voronoi"), wide, 5, [4, 8])
+    assert not can_share(IsolationKernel("voronoi"), X, 2, [4])
+    assert not can_share(IsolationKernel("voronoi"), X, 5, [4, 2**17])
+
+
+@pytest.mark.parametrize(
+    ("samples", "sizes"),
+    [
+        (np.array([[0, 1, 9]]), [3]),
+        (np.array([[0, -1, 1]]), [3]),
+        (np.array([[0, 1, 2]]), [2]),
+        (np.array([[0, 1, 2]]), [3, 3]),
+        (np.array([[0, 1, 2]]), [2, 1, 3]),
+        (np.empty((0, 3)), [3]),
+    ],
+)
+def test_the_core_refuses_what_it_cannot_do(samples, sizes):
+    with pytest.raises(ValueError, match="must"):
+        cells_of(np.eye(3), samples, sizes)
