@@ -24,7 +24,7 @@ def at_hand(plan: Plan, names: tuple[str, ...]) -> dict[str, str | None]:
 
 
 def load_rows(name: str, plan: Plan, seed: int) -> Dataset:
-    """Return a data set under the paper's name, two classes, shuffled by the seed; at quick scale, samples of its rows."""
+    """Return a data set by the paper's name, two classes, shuffled by the seed; at quick scale, samples of its rows."""
     data = _load(at_hand(plan, (name,))[name], plan.folder)
     rng = np.random.default_rng(seed)
     train, test = (rng.permutation(len(y)) for y in (data.y_train, data.y_test))
