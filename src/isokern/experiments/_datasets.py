@@ -25,12 +25,35 @@ def at_hand(plan: Plan, names: tuple[str, ...]) -> dict[str, str | None]:
 
 def load_rows(name: str, plan: Plan, seed: int) -> Dataset:
     """Return a data set by the paper's name, two classes, shuffled by the seed; at quick scale, samples of its rows."""
-    data = _load(at_hand(plan, (name,))[name], plan.folder)
+    data = load_whole(name, plan)
     rng = np.random.default_rng(seed)
     train, test = (rng.permutation(len(y)) for y in (data.y_train, data.y_test))
     if plan.is_quick:
         train, test = train[:QUICK_TRAIN], test[:QUICK_TEST]
     return Dataset(data.X_train[train], data.y_train[train], data.X_test[test], data.y_test[test], data.name)
+
+
+def load_whole(name: str, plan: Plan) -> Dataset:
+    """Return a data set by the paper's name, two classes, all rows in the order of the files."""
+    return _load(at_hand(plan, (name,))[name], plan.folder)
+
+
+def row_label(name: str, source: str | None) -> str:
+    """Return how a table names a data set, of which ``source`` is at hand.
+
+    Examples
+    --------
+    >>> [row_label("url", source) for source in ("url", "url-subset", None)]
+    ['url', 'url (url-subset)', 'url (not at hand)']
+    """
+    return name if source == name else f"{name} ({source or 'not at hand'})"
+
+
+def stand_in_notes(found: dict[str, str | None]) -> list[str]:
+    """Return a sentence for each data set that is not the paper's file."""
+    notes = {info.name: info.note for info in list_datasets(stand_ins=True)}
+    pairs = [(name, source) for name, source in found.items() if source not in (None, name)]
+    return [f"{row_label(name, source)} is not the paper's file: {notes[source]}" for name, source in pairs if source]
 
 
 @lru_cache(maxsize=1)  # cells of one data set follow each other

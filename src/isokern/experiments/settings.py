@@ -22,6 +22,9 @@ ADARAKER_SIGMAS = tuple(2.0**m for m in range(-10, 6))
 # -- ours
 
 N_THREADS = 2  # of each measurement; the paper reports CPU seconds
+FEATURE_MAP_CELLS = (16, 1024)  # psi of the maps whose sizes are measured
+FEATURE_MAP_ROWS = 1_000  # that are mapped for it
+POLYNOMIAL_DEGREE = 2  # h
 TIME_LIMITS = {"quick": 120.0, "full": 3600.0}  # seconds for one cell, unless told otherwise
 
 # -- published
