@@ -138,7 +138,7 @@ def test_a_result_is_written_as_table_text_and_pictures(tmp_path):
     text = (folder / "toy.md").read_text()
     for part in (
         "## A toy",
-        "Not borne out: 2 records.",
+        "| **Not borne out** | It works. | All squares are there. | 2 records |",
         "| 1 | 1 |",
         "](toy.png)",
         "A note.",
@@ -170,7 +170,7 @@ def report(tmp_path, monkeypatch):
 def test_the_report_begins_with_what_is_borne_out(report):
     for text in report:
         assert "bear out: 1; that they do not: 1; without anything to judge by: 1." in text
-        assert text.index("Borne out") < text.index("What it was measured on") < text.index("Rule: ")
+        assert text.index("Borne out") < text.index("What it was measured on") < text.index("All squares are there.")
         for said in ("Not borne out", "Nothing to judge by", "2 records"):
             assert said in text
 
@@ -183,7 +183,7 @@ def test_the_report_tells_data_sets_scale_seeds_limit_command_and_machine(report
             "quick: at most 5,000",
             "120 s",
             "numpy",
-            " cores, of which 2",
+            " cores; measured with 2",
         ):
             assert said in text
         assert "isokern reproduce all --scale quick --seeds 3 --time-limit 120" in text

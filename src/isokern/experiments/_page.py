@@ -22,7 +22,7 @@ table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabu
 th, td { padding: .3rem .6rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
 th { background: var(--band); }
 td.number, th.number { text-align: right; }
-td.number { white-space: nowrap; }
+td.number, td:first-child { white-space: nowrap; }
 td.good { color: var(--yes); font-weight: 600; white-space: nowrap; }
 td.bad { color: var(--no); font-weight: 600; white-space: nowrap; }
 ul { color: var(--faint); font-size: .9rem; }
@@ -120,8 +120,8 @@ class Grid:
         """Return it as HTML."""
         head = "".join(f"<th{self._class(place)}>{escape(name)}</th>" for place, name in enumerate(self.columns))
         lines = ["".join(self._cell_html(place, cell) for place, cell in enumerate(row)) for row in self.rows]
-        body = "\n".join(f"<tr>{line}</tr>" for line in lines)
-        return f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>'
+        body = "\n".join(f"<tr>{line}</tr>" for line in ([head, *lines] if any(self.columns) else lines))
+        return f'<div class="wide"><table>\n{body}\n</table></div>'
 
     def _class(self, place: int) -> str:
         return ' class="number"' if place in self.of_numbers else ""

@@ -31,7 +31,7 @@ def write_report(results: Sequence[Result], plan: Plan, out: Path) -> None:
 def _page(results: Sequence[Result], plan: Plan, out: Path) -> Iterator[Block]:
     yield Heading(TITLE, level=1)
     yield Paragraph(_counted(results))
-    yield Grid(("experiment", "claim", "", "numbers"), [row for result in results for row in _summary(result)])
+    yield Grid(("experiment", "claim", "verdict", "numbers"), [row for result in results for row in _summary(result)])
     yield Heading("What it was measured on")
     yield Grid(("data set", "at hand"), [(name, text) for name, text in _data(plan)])
     yield Grid(("", ""), list(_circumstances(plan)))
@@ -65,7 +65,7 @@ def _circumstances(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "time limit", f"{plan.time_limit:g} s for each measurement"
     yield "command", command(plan)
     yield "versions", ", ".join(_versions())
-    yield "machine", f"{_processor()}, {joblib.cpu_count()} cores, of which {N_THREADS} at most were used"
+    yield "machine", f"{_processor()}, {joblib.cpu_count()} cores; measured with {N_THREADS} threads"
 
 
 def command(plan: Plan) -> str:

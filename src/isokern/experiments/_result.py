@@ -10,7 +10,7 @@ from typing import Any
 from isokern._files import replacing
 from isokern.experiments._datasets import at_hand
 from isokern.experiments._experiment import Experiment, Plan, Record, Table, Verdict
-from isokern.experiments._page import Block, Grid, Heading, Paragraph, Picture, Remarks, markdown_page
+from isokern.experiments._page import Block, Grid, Heading, Mark, Picture, Remarks, markdown_page
 from isokern.experiments._tables import as_csv, as_texts, is_of_numbers
 
 
@@ -88,9 +88,8 @@ def write(result: Result, out: Path) -> None:
 def section(result: Result, folder: Path, link: str) -> Iterator[Block]:
     """Yield what a page says of a result whose picture is in a folder; ``link`` leads from the page to there."""
     yield Heading(result.title, anchor=result.name)
-    for verdict in result.verdicts:
-        yield Paragraph(f"Claim: {_sentence(verdict.claim)}")
-        yield Remarks([f"Rule: {_sentence(verdict.rule)}", f"{outcome(verdict)}: {_sentence(verdict.found)}"])
+    judged = [(Mark(outcome(v), v.holds), v.claim, v.rule, v.found) for v in result.verdicts]
+    yield Grid(("verdict", "claim", "rule", "numbers"), judged)
     if result.table.rows:
         numbers = frozenset(place for place in range(len(result.table.columns)) if is_of_numbers(result.table, place))
         yield Grid(result.table.columns, as_texts(result.table), numbers)
