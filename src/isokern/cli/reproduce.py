@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -15,6 +15,7 @@ from isokern import experiments
 from isokern.cli._options import Quiet, panel
 from isokern.cli._show import errors, print_remark, results
 from isokern.experiments import Experiment, Plan, Result
+from isokern.experiments._experiment import Cell
 from isokern.experiments._plan import check_use, is_used, make_plan
 from isokern.experiments._report import write_report
 from isokern.experiments._result import conclude, outcome, write
@@ -64,11 +65,15 @@ def reproduce(
     folder.mkdir(parents=True, exist_ok=True)
     done: list[Result] = []
     try:
-        with _progress(chosen, plan, quiet=quiet) as followed:
-            for experiment in chosen:
-                done.append(_reproduced(experiment, plan, folder, followed(experiment), fresh=fresh))
-                if name == "all":
-                    write_report(done, plan, folder)  # each time, lest an interrupted run has none
+        for experiment in chosen:
+            left = [other.name for other in chosen[len(done) + 1 :]]
+            with _progress(experiment.name, left, quiet=quiet) as show:
+                records = run(experiment, plan, folder, show, fresh=fresh)
+            done.append(conclude(experiment, records, plan))
+            write(done[-1], folder)
+            _print_result(done[-1])
+            if name == "all":
+                write_report(done, plan, folder)  # each time, lest an interrupted run has none
     except KeyboardInterrupt:
         print_remark("stopped", f"what was measured is in {out}; the same command goes on from there.", "yellow")
         raise typer.Exit(130) from None
@@ -84,10 +89,8 @@ def _chosen(name: str, plan: Plan) -> list[Experiment]:
     return [experiment]
 
 
-def _reproduced(experiment: Experiment, plan: Plan, folder: Path, on_progress: Any, *, fresh: bool) -> Result:
-    result = conclude(experiment, run(experiment, plan, folder, on_progress, fresh=fresh), plan)
-    write(result, folder)
-    results.print(Text(f"{experiment.name}: {experiment.title}", style="bold"))
+def _print_result(result: Result) -> None:
+    results.print(Text(f"{result.name}: {result.title}", style="bold"), soft_wrap=True)
     for verdict in result.verdicts:
         said = Text.assemble("  ", (outcome(verdict), _STYLES[verdict.holds]), f": {verdict.claim} ({verdict.found})")
         results.print(said, soft_wrap=True)
@@ -95,12 +98,11 @@ def _reproduced(experiment: Experiment, plan: Plan, folder: Path, on_progress: A
         results.print(Text(f"  Not at hand: {', '.join(result.missing)}"), soft_wrap=True)
     if n_stopped := sum("stopped" in record for record in result.records):
         results.print(Text(f"  {n_stopped} of {len(result.records)} measurements were stopped; the notes say why"))
-    return result
 
 
-@contextlib.contextmanager
-def _progress(chosen: list[Experiment], plan: Plan, *, quiet: bool) -> Iterator[Callable[[Experiment], Any]]:
-    """Give a function that makes, for an experiment, one that shows which cell is begun, and what is left."""
+@contextmanager
+def _progress(name: str, left: list[str], *, quiet: bool) -> Iterator[Callable[[int, int, Cell | None], None]]:
+    """Give a function that shows which cell of an experiment is begun, and what is left."""
     columns = (
         SpinnerColumn(),
         BarColumn(bar_width=20),
@@ -108,23 +110,15 @@ def _progress(chosen: list[Experiment], plan: Plan, *, quiet: bool) -> Iterator[
         TimeElapsedColumn(),
         TextColumn("{task.description}", markup=False),
     )
-    sizes = {experiment.name: len(experiment.cells(plan)) for experiment in chosen}
-    names = list(sizes)
+    after = f"; then {', '.join(left)}" if left else ""
     with Progress(*columns, console=errors, transient=True, disable=quiet or not errors.is_terminal) as progress:
-        task = progress.add_task("", total=sum(sizes.values()))
+        task = progress.add_task(name, total=None)
 
-        def followed(experiment: Experiment) -> Any:
-            place = names.index(experiment.name)
-            before, left = sum(sizes[name] for name in names[:place]), names[place + 1 :]
+        def show(n_done: int, n_cells: int, cell: Cell | None) -> None:
+            now = ", ".join(str(value) for value in (cell or {}).values())
+            progress.update(task, completed=n_done, total=n_cells, description=f"{name}: {now}{after}")
 
-            def show(n_done: int, n_cells: int, cell: dict[str, Any] | None) -> None:
-                now = ", ".join(str(value) for value in (cell or {}).values())
-                after = f"; then {', '.join(left)}" if left else ""
-                progress.update(task, completed=before + n_done, description=f"{experiment.name}: {now}{after}")
-
-            return show
-
-        yield followed
+        yield show
 
 
 def _print_end(name: str, out: str, chosen: list[Experiment]) -> None:

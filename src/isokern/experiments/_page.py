@@ -13,7 +13,7 @@ _STYLE = """
   --yes: #00704f; --no: #b04600; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e6e6; --paper: #16181c; --faint: #9aa4af; --line: #3a4048;
   --band: #20242a; --yes: #4cc9a0; --no: #f0a05a; } }
-body { margin: 2rem auto; max-width: 68rem; padding: 0 1rem; color: var(--ink); background: var(--paper);
+body { margin: 2rem auto; max-width: 80rem; padding: 0 1rem; color: var(--ink); background: var(--paper);
   font: 16px/1.5 system-ui, sans-serif; }
 h2 { margin-top: 3rem; border-bottom: 1px solid var(--line); padding-bottom: .3rem; }
 a { color: inherit; }

@@ -70,13 +70,13 @@ def seconds_text(seconds: float) -> str:
 
     Examples
     --------
-    >>> [seconds_text(seconds) for seconds in (0.0002, 0.0123, 1.234, 12.34, 12345.6)]
-    ['< 0.001', '0.012', '1.23', '12.3', '12,346']
+    >>> [seconds_text(seconds) for seconds in (0.0002, 0.0123, 0.9, 1.234, 12.34, 12345.6)]
+    ['< 0.001', '0.012', '0.90', '1.23', '12.3', '12,346']
     """
     if seconds < 0.001:
         return "< 0.001"
-    return f"{seconds:.2g}" if seconds < 1 else f"{seconds:,.{max(0, 2 - len(str(int(seconds))) + 1)}f}"
+    return f"{seconds:#.2g}" if seconds < 1 else f"{seconds:,.{max(0, 3 - len(str(int(seconds))))}f}"
 
 
 def _number_text(number: float) -> str:
-    return f"{number:,.0f}" if number == int(number) else f"{number:,.4g}"
+    return f"{number:,.0f}" if number.is_integer() else f"{number:,.4g}"
