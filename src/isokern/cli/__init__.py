@@ -16,6 +16,7 @@ from isokern.cli.evaluate import evaluate
 from isokern.cli.fit import fit
 from isokern.cli.info import info
 from isokern.cli.predict import predict
+from isokern.cli.reproduce import reproduce
 from isokern.cli.stream import stream
 
 app = typer.Typer(
@@ -25,8 +26,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, fit, predict, stream, evaluate, data, info):
-    app.command(no_args_is_help=command in {fit, predict, stream, evaluate})(command)
+for command in (demo, fit, predict, stream, evaluate, reproduce, data, info):
+    app.command(no_args_is_help=command in {fit, predict, stream, evaluate, reproduce})(command)
 
 
 def _show_version(asked: bool) -> None:

@@ -1,0 +1,52 @@
+"""An experiment for tests of the runner: a module, since the process that measures has to import it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+
+from isokern.experiments._experiment import Experiment, Table, Verdict
+
+DEEDS = {
+    "square": lambda n: {"square": np.int64(n * n), "seconds": 0.25},
+    "sleep": time.sleep,
+    "raise": lambda n: {}["a key\nthat is not there"],
+    "die": lambda n: os.kill(os.getpid(), signal.SIGKILL),
+    "exhaust": lambda n: np.empty(2**58),
+    "tell": lambda n: {"pid": os.getpid(), "threads": os.environ["OMP_NUM_THREADS"]},
+}
+
+
+def measure(cell, plan):
+    """Do what the cell says, and leave a trace of having been called."""
+    if "trace" in cell:
+        with Path(cell["trace"]).open("a", encoding="utf-8") as file:
+            file.write(cell["do"])
+    return DEEDS[cell["do"]](cell["n"])
+
+
+def verdicts(records):
+    """Return whether all squares are there."""
+    holds = all("square" in record for record in records) if records else None
+    return [Verdict("It works.", "All squares are there.", holds, f"{len(records)} records")]
+
+
+def toy(*cells):
+    """Return an experiment of these cells."""
+    return Experiment(
+        name="toy",
+        title="A toy",
+        cells=lambda plan: list(cells),
+        measure=measure,
+        table=lambda records, plan: Table(("n", "square"), [(r["n"], r.get("square")) for r in records], ("A note.",)),
+        verdicts=verdicts,
+    )
+
+
+def cell(do, n=0, trace=None):
+    """Return a cell; in the file at ``trace``, each measurement leaves a word."""
+    return {"do": do, "n": n} | ({"trace": str(trace)} if trace else {})
