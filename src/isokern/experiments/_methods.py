@@ -19,8 +19,8 @@ from isokern.learners import (
 )
 
 # The paper's learner: steps of eta, one pass over the rows in their order, the last iterate.
-PAPERS_PASS = {"schedule": "constant", "learning_rate": settings.ETA, "n_passes": 1, "shuffle": False}
-RIVALS_PASS = {"learning_rate": settings.ETA, "shuffle": False}
+PAPERS_PASS: dict[str, Any] = {"schedule": "constant", "learning_rate": settings.ETA, "n_passes": 1, "shuffle": False}
+RIVALS_PASS: dict[str, Any] = {"learning_rate": settings.ETA, "shuffle": False}
 
 
 class Method(NamedTuple):

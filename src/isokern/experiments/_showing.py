@@ -70,8 +70,10 @@ accuracy = shown("accuracy", ".4f")
 
 
 def seconds(records: Sequence[Record], plan: Plan) -> Any:
-    """Return seconds for a table: mean, and spread over seeds; the limit if it was stopped."""
-    return f"> {plan.time_limit:g} s" if _is_stopped(records) else _spread(_values(records, "seconds"), ".3g")
+    """Return seconds for a table: mean, and spread over seeds; the limit if that stopped it."""
+    if not _is_stopped(records):
+        return _spread(_values(records, "seconds"), ".3g")
+    return f"> {plan.time_limit:g} s" if is_out_of_time(records) else "-"
 
 
 class Measure(NamedTuple):
@@ -127,6 +129,14 @@ def _line(
 
 def _nothing(_records: Sequence[Record], _plan: Plan) -> None:
     return None
+
+
+def is_out_of_time(records: Iterable[Record]) -> bool:
+    """Return whether the time limit stopped one of the records, and not an error or a lack of memory."""
+    return any(
+        record.get("stopped", "").startswith("time limit") or record.get("stopped_at_row") is not None
+        for record in records
+    )
 
 
 def _is_stopped(records: Iterable[Record]) -> bool:

@@ -38,14 +38,20 @@ class Stream(NamedTuple):
         return blocks(self.X[self.n_initial :], self.y[self.n_initial :], self.block_rows)
 
 
-def load_stream(cell: Cell, plan: Plan) -> Stream:
-    """Return the rows of a cell's data set as a stream."""
+def shuffled_rows(cell: Cell, plan: Plan) -> Stream:
+    """Return the rows of a cell's data set as a stream whose initial set is as large as the training part."""
     data = load_rows(cell["dataset"], plan, cell["seed"])
     X, y = joined([(data.X_train, data.y_train), (data.X_test, data.y_test)])
     order = np.random.default_rng(cell["seed"]).permutation(len(y))
-    is_papers = not plan.is_quick and cell["source"] in {info.name for info in list_datasets()}
-    n_initial = len(data.y_train) if is_papers else round(settings.INITIAL_SHARE * len(y))
-    return Stream(X[order], y[order], n_initial)
+    return Stream(X[order], y[order], len(data.y_train))
+
+
+def load_stream(cell: Cell, plan: Plan) -> Stream:
+    """Return the same with a smaller initial set at quick scale and for stand-ins, which leave little after it."""
+    stream = shuffled_rows(cell, plan)
+    if not plan.is_quick and cell["source"] in {info.name for info in list_datasets()}:
+        return stream
+    return stream._replace(n_initial=round(settings.INITIAL_SHARE * len(stream.y)))
 
 
 def initial_note(plan: Plan) -> str:

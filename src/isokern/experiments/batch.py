@@ -22,6 +22,7 @@ from isokern.experiments._showing import (
     cells_of,
     comparison,
     datasets_in,
+    is_out_of_time,
     mean,
     seconds,
     select,
@@ -123,8 +124,11 @@ def verdicts(records: Sequence[Record]) -> list[Verdict]:
 def _times(records: Sequence[Record]) -> dict[str, Outcome]:
     outcomes = {}
     for dataset in datasets_in(records):
-        ours, theirs = (mean(select(records, dataset=dataset, method=name), "seconds") for name in ("IK_i-OGD", "OGD"))
-        if ours and theirs:
+        found = [select(records, dataset=dataset, method=name) for name in ("IK_i-OGD", "OGD")]
+        ours, theirs = (mean(of_method, "seconds") for of_method in found)
+        if ours and is_out_of_time(found[1]):
+            outcomes[dataset] = True, "OGD was stopped at the time limit"
+        elif ours and theirs:
             ratio = theirs / ours
             outcomes[dataset] = ratio > 1, f"{ratio:.3g} times, 10^{math.log10(ratio):.1f}"
     return outcomes
