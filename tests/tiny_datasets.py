@@ -1,0 +1,46 @@
+"""Data sets under the paper's names, small and of known structure, for tests of the experiments."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from isokern.data import list_datasets, write_libsvm
+
+N_COLUMNS = 3
+
+
+def band(n, seed=0):
+    """Return rows that no line divides: class 1 is where the first column lies in the middle half."""
+    X = np.random.default_rng(seed).random((n, N_COLUMNS))
+    return X, np.where(abs(X[:, 0] - 0.5) < 0.25, 1, -1)
+
+
+def write_tiny(monkeypatch, folder, *names, n_train=400, n_test=200):
+    """Write data sets, of the paper or stand-ins, to a folder, and let the catalogue know how small they are."""
+    small = [
+        replace(info, n_train=n_train, n_test=n_test, n_features=N_COLUMNS, n_classes=2, second_class=(), divisor=1.0)
+        for info in list_datasets(stand_ins=True)
+    ]
+    n_papers = len(list_datasets())
+    monkeypatch.setattr("isokern.data.catalogue.PAPER", tuple(small[:n_papers]))
+    monkeypatch.setattr("isokern.data.catalogue.STAND_INS", tuple(small[n_papers:]))
+    X, y = band(n_train + n_test)
+    for info in small:
+        if info.name in names:
+            *_, stems = info._stems()
+            parts = [slice(None)] if len(stems) == 1 else [slice(n_train), slice(n_train, None)]
+            for stem, rows in zip(stems, parts, strict=True):
+                write_libsvm(folder / stem, X[rows], y[rows])
+    return folder
+
+
+def measured(experiment, plan):
+    """Return the records of all cells."""
+    return [cell | experiment.measure(cell, plan) for cell in experiment.cells(plan)]
+
+
+def column(table, name):
+    """Return a column of a table."""
+    return [row[table.columns.index(name)] for row in table.rows]
