@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from threadpoolctl import threadpool_limits
 
 from isokern.experiments import _settings_e2 as settings
 from isokern.experiments import batch, effect_of_t
@@ -18,18 +19,19 @@ def result(dataset, method, accuracy=0.9, seconds=1.0, **more):
     }
 
 
-@pytest.fixture
-def plan(monkeypatch, tmp_path):
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory):
     """Return a plan for a9a and a stand-in of rcv1.binary, both tiny."""
-    return Plan(
-        folder=write_tiny(monkeypatch, tmp_path, "a9a", "rcv1-subset"), datasets=("rcv1.binary", "epsilon", "a9a")
-    )
+    # On a busy machine the threads of matrix products wait for each other longer than they work.
+    with pytest.MonkeyPatch.context() as patch, threadpool_limits(1, user_api="blas"):
+        folder = write_tiny(patch, tmp_path_factory.mktemp("data"), "a9a", "rcv1-subset")
+        yield Plan(folder=folder, datasets=("rcv1.binary", "epsilon", "a9a"))
 
 
 # batch
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def batch_records(plan):
     return measured(batch.EXPERIMENT, plan)
 

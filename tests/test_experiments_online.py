@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from isokern import plotting
 from isokern.experiments import _settings_e2 as settings
 from isokern.experiments import dot_product, online, primal_dual
 from isokern.experiments._experiment import Plan
+from isokern.experiments._methods import METHODS
 from isokern.experiments._stream import load_stream, shuffled_rows
 from tiny_datasets import column, measured, write_tiny
 
@@ -197,3 +199,12 @@ def test_the_verdicts_of_dot_product_follow_the_numbers(learn, naive, expected):
     verdicts = dot_product.EXPERIMENT.verdicts(records)
     assert [verdict.holds for verdict in verdicts] == expected
     assert "covertype, psi 4 to 4,096" in verdicts[0].found
+
+
+# Figures
+
+
+def test_every_method_has_a_colour_and_lines_of_one_figure_look_different():
+    looks = [tuple(plotting.style(name).values()) for name in METHODS]
+    assert set(METHODS) <= set(plotting.COLOURS)
+    assert len(set(looks)) == len(looks)
