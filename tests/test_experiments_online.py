@@ -88,7 +88,7 @@ def test_a_run_out_of_time_stops_by_itself_and_keeps_what_it_has(monkeypatch, pl
     assert len(record["curve"]) == n_looks
     table = online.EXPERIMENT.table([record], plan)
     assert column(table, "OGD")[1:3] == ["-", "> 120 s"]
-    assert any(f"stopped by itself after {n_rows} of 480 rows" in note for note in table.notes)
+    assert table.notes[-1].endswith(f"stopped by itself at the time limit, after {n_rows} of 480 rows.")
     (text,) = online.EXPERIMENT.draw([record]).axes[1].texts
     assert text.get_text() == ("OGD: stopped at row 48" if n_rows else "OGD: stopped in the initial set")
 
@@ -149,6 +149,7 @@ def test_both_forms_absorb_the_same_support_vectors_and_their_parts_make_up_the_
         (0.02, 0.8, 5.0, None, [False, False]),
         (0.02, 0.99, 100.0, 7, [True, True]),
         (0.02, 0.8, 5.0, 7, [None, None]),  # it might have reached it yet
+        (0.2, 0.8, 5.0, 7, [False, None]),
     ],
 )
 def test_the_verdicts_of_primal_dual_follow_the_numbers(share, dual_share, seconds, stopped_at_row, expected):

@@ -184,6 +184,16 @@ def at_least_as_accurate(records: Sequence[Record], ours: str, other: str) -> di
     return outcomes
 
 
+def stopped_notes(records: Iterable[Record], rows: str) -> tuple[str, ...]:
+    """Return a sentence for each run that stopped by itself; ``rows`` is where its record has the number of all rows."""
+    return tuple(
+        f"{record['method']} on {record['dataset']}, seed {record['seed']}, stopped by itself at the time limit, after "
+        f"{record['stopped_at_row']:,} of {record[rows]:,} rows."
+        for record in records
+        if record.get("stopped_at_row") is not None
+    )
+
+
 def notes(plan: Plan, datasets: tuple[str, ...], *, times: bool = True) -> tuple[str, ...]:
     """Return what belongs below every table: stand-ins, what is missing, the scale, seeds, and how time was taken."""
     found = at_hand(plan, datasets)

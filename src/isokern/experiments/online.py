@@ -24,6 +24,7 @@ from isokern.experiments._showing import (
     seconds,
     select,
     shown,
+    stopped_notes,
     tally,
 )
 from isokern.experiments._stream import Stream, initial_note, learn_initial, load_stream
@@ -118,7 +119,7 @@ def table(records: Sequence[Record], plan: Plan) -> Table:
         Measure("rows of the stream done", _rows_done),
     )
     found = comparison(with_growth, plan, settings.ONLINE_DATASETS, _METHODS, measures)
-    return replace(found, notes=(*found.notes, initial_note(plan), *_stopped(records)))
+    return replace(found, notes=(*found.notes, initial_note(plan), *stopped_notes(records, "n_stream")))
 
 
 def _growth(record: Record) -> float | None:
@@ -134,17 +135,6 @@ def _growth_shown(records: Sequence[Record], _plan: Plan) -> Any:
 def _rows_done(records: Sequence[Record], _plan: Plan) -> Any:
     done = [record["curve"][-1][0] if record["curve"] else 0 for record in records if "curve" in record]
     return min(done) if done else None
-
-
-def _stopped(records: Sequence[Record]) -> tuple[str, ...]:
-    """Return a sentence for each run that stopped by itself."""
-    return tuple(
-        f"{record['method']} on {record['dataset']}, seed {record['seed']}, stopped by itself after "
-        f"{record['stopped_at_row']:,} of {record['n_stream']:,} rows of the stream, at "
-        "the time limit."
-        for record in records
-        if record.get("stopped_at_row") is not None
-    )
 
 
 def verdicts(records: Sequence[Record]) -> list[Verdict]:

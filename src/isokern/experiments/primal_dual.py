@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,6 +24,7 @@ from isokern.experiments._showing import (
     seconds,
     select,
     shown,
+    stopped_notes,
     tally,
 )
 from isokern.experiments._stream import Stream, initial_note, load_stream
@@ -112,7 +114,7 @@ def table(records: Sequence[Record], plan: Plan) -> Table:
     )
     published = settings.PRIMAL_DUAL_PUBLISHED
     found = comparison(records, plan, settings.PRIMAL_DUAL_DATASETS, _EVALUATIONS, measures, published=published)
-    return replace(found, notes=(*found.notes, initial_note(plan)))
+    return replace(found, notes=(*found.notes, initial_note(plan), *stopped_notes(records, "n_rows")))
 
 
 def verdicts(records: Sequence[Record]) -> list[Verdict]:
@@ -152,7 +154,7 @@ def _outcomes(records: Sequence[Record], key: str, judge: Any) -> dict[str, Outc
         holds, numbers = judge(primal, dual)
         if not is_out_of_time(found[1]):
             outcomes[dataset] = holds, numbers
-        elif holds:
+        elif holds or not judge(primal, math.inf)[0]:  # nothing still to come could change it
             outcomes[dataset] = holds, f"{numbers}, the dual form stopped"
     return outcomes
 
