@@ -12,11 +12,11 @@ from isokern.experiments._showing import datasets_in, label, select
 
 def draw(records: Sequence[Record]) -> Any:
     """Draw accuracy and time along the stream, of the first seed."""
-    measured = [record for record in select(records, seed=0) if "curve" in record]
-    datasets = datasets_in(measured)
+    first = select(records, seed=0)
+    datasets = datasets_in(first)
     figure, panels = plotting.new_figure(2 * max(1, len(datasets)), max(1, len(datasets)))
     for k, dataset in enumerate(datasets):
-        runs = select(measured, dataset=dataset)
+        runs = select(first, dataset=dataset)
         title = label(dataset, runs[0]["source"])
         _draw_curves(panels[2 * k], runs, 1, f"Accuracy: {title}", "accuracy so far")
         _draw_curves(panels[2 * k + 1], runs, 2, f"Time: {title}", "elapsed seconds so far")
@@ -28,7 +28,7 @@ def draw(records: Sequence[Record]) -> Any:
 
 def _draw_curves(panel: Any, runs: Sequence[Record], place: int, title: str, ylabel: str) -> None:
     for run in runs:
-        if not run["curve"]:
+        if not run.get("curve"):
             continue
         points = [(point[0], point[place]) for point in run["curve"]]
         panel.plot(*zip(*points, strict=True), label=run["method"], **plotting.style(run["method"]))
@@ -43,9 +43,10 @@ def _draw_curves(panel: Any, runs: Sequence[Record], place: int, title: str, yla
 def _tell_stopped(panel: Any, runs: Sequence[Record]) -> None:
     """Say which runs came to no end."""
     said = [
-        f"{run['method']}: stopped " + (f"at row {run['stopped_at_row']:,}" if run["curve"] else "in the initial set")
+        f"{run['method']}: stopped "
+        + (f"at row {run['stopped_at_row']:,}" if run.get("curve") else "before the stream")
         for run in runs
-        if run["stopped_at_row"] is not None
+        if "stopped" in run or run["stopped_at_row"] is not None
     ]
     if said:
         panel.text(0.98, 0.03, "\n".join(said), transform=panel.transAxes, ha="right", va="bottom", fontsize="small")

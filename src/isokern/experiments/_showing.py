@@ -185,7 +185,7 @@ def at_least_as_accurate(records: Sequence[Record], ours: str, other: str) -> di
 
 
 def stopped_notes(records: Iterable[Record], rows: str) -> tuple[str, ...]:
-    """Return a sentence for each run that stopped by itself; ``rows`` is where its record has the number of all rows."""
+    """Return a sentence for each run that stopped by itself; ``rows`` is the key of the number of all rows."""
     return tuple(
         f"{record['method']} on {record['dataset']}, seed {record['seed']}, stopped by itself at the time limit, after "
         f"{record['stopped_at_row']:,} of {record[rows]:,} rows."
