@@ -7,15 +7,18 @@ import pytest
 
 from isokern import experiments
 from isokern.experiments import Plan, settings
-from tiny_datasets import N_TEST, N_TRAIN, rows, write_tiny
+from tiny_datasets import half_zeros, write_tiny
 
-NONZERO = 100 * np.count_nonzero(rows(6)[0]) / ((N_TRAIN + N_TEST) * 6)
+N_TRAIN, N_TEST = 60, 40
+NONZERO = 100 * np.count_nonzero(half_zeros(N_TRAIN + N_TEST)[0]) / ((N_TRAIN + N_TEST) * 6)
 
 
 @pytest.fixture
 def plan(tmp_path, monkeypatch):
     """Return a plan on a small a9a, and a small stand-in for rcv1.binary."""
-    return Plan(folder=write_tiny(monkeypatch, tmp_path, "a9a", "rcv1-subset"))
+    return Plan(
+        folder=write_tiny(monkeypatch, tmp_path, "a9a", "rcv1-subset", n_train=N_TRAIN, n_test=N_TEST, make=half_zeros)
+    )
 
 
 def measured(name, plan):

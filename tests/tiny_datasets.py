@@ -1,4 +1,4 @@
-"""Small data sets under the paper's names, for experiments on them."""
+"""Data sets under the paper's names, small and of known structure, for tests of the experiments."""
 
 from __future__ import annotations
 
@@ -8,34 +8,48 @@ import numpy as np
 
 from isokern.data import list_datasets, write_libsvm
 
-N_TRAIN, N_TEST = 60, 40
+N_COLUMNS = 3
 
 
-def write_tiny(monkeypatch, folder, *names, n_features=6):
-    """Write a file of two separable classes for each name, and let the catalogue expect its size; return the folder."""
-    known = list_datasets(stand_ins=True)
-    for part in ("PAPER", "STAND_INS"):
-        infos = [_resized(info, n_features) if info.name in names else info for info in known]
-        wanted = tuple(info for info in infos if (info.stands_for is None) == (part == "PAPER"))
-        monkeypatch.setattr(f"isokern.data.catalogue.{part}", wanted)
-    for info in (info for info in known if info.name in names):
-        X, y = rows(n_features)
-        stems = [file.removesuffix(".bz2").removesuffix(".xz") for file in info.files]
-        parts = [slice(0, N_TRAIN), slice(N_TRAIN, None)] if len(stems) == 2 else [slice(None)]
-        for stem, part in zip(stems, parts, strict=True):
-            write_libsvm(folder / stem, X[part], y[part])
-    return folder
+def band(n, seed=0):
+    """Return rows that no line divides: class 1 is where the first column lies in the middle half."""
+    X = np.random.default_rng(seed).random((n, N_COLUMNS))
+    return X, np.where(abs(X[:, 0] - 0.5) < 0.25, 1, -1)
 
 
-def rows(n_features):
-    """Return rows around two centres; half of their values, on average, are 0."""
-    rng = np.random.default_rng(0)
-    y = rng.permutation(np.repeat([-1, 1], (N_TRAIN + N_TEST) // 2))
-    X = rng.normal(size=(len(y), n_features)) + 3 * y[:, None]
-    X *= rng.uniform(size=X.shape) < 0.5
+def half_zeros(n, seed=0):
+    """Return rows around two centres; about half of their values are 0."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.repeat([-1, 1], n // 2))
+    X = (rng.normal(size=(n, 6)) + 3 * y[:, None]) * (rng.uniform(size=(n, 6)) < 0.5)
     X[:, -1] = 1.0
     return X, y
 
 
-def _resized(info, n_features):
-    return replace(info, n_train=N_TRAIN, n_test=N_TEST, n_features=n_features, divisor=1.0, second_class=())
+def write_tiny(monkeypatch, folder, *names, n_train=400, n_test=200, make=band):
+    """Write data sets, of the paper or stand-ins, to a folder, and let the catalogue know how small they are."""
+    X, y = make(n_train + n_test)
+    sizes = {"n_train": n_train, "n_test": n_test, "n_features": X.shape[1]}
+    small = [
+        replace(info, **sizes, n_classes=2, second_class=(), divisor=1.0) for info in list_datasets(stand_ins=True)
+    ]
+    n_papers = len(list_datasets())
+    monkeypatch.setattr("isokern.data.catalogue.PAPER", tuple(small[:n_papers]))
+    monkeypatch.setattr("isokern.data.catalogue.STAND_INS", tuple(small[n_papers:]))
+    for info in small:
+        if info.name in names:
+            *_, stems = info._stems()
+            parts = [slice(None)] if len(stems) == 1 else [slice(n_train), slice(n_train, None)]
+            for stem, rows in zip(stems, parts, strict=True):
+                write_libsvm(folder / stem, X[rows], y[rows])
+    return folder
+
+
+def measured(experiment, plan):
+    """Return the records of all cells."""
+    return [cell | experiment.measure(cell, plan) for cell in experiment.cells(plan)]
+
+
+def column(table, name):
+    """Return a column of a table."""
+    return [row[table.columns.index(name)] for row in table.rows]

@@ -12,6 +12,13 @@ COLOURS = {
     "OGD": "#D55E00",
     "FOGD": "#009E73",
     "AdaRaker": "#CC79A7",
+    "IK_i-OGD": "#0072B2",
+    "IK_i-OGD, uncapped": "#56B4E9",
+    "IK_a-OGD": "#1B2A5E",
+    "IK-OGD(dual)": "#882255",
+    "IK-OGD(naive)": "#882255",
+    "OGD, lambda from data": "#8A3D00",
+    "NOGD, lambda from data": "#A67200",
     "linear SGD": "#666666",
     "tree map": "#0072B2",
     "tree map, CSR": "#56B4E9",
@@ -19,6 +26,28 @@ COLOURS = {
     "Voronoi map, CSR": "#E69F00",
     "learning pass": "#009E73",
 }
+
+# Lines of one family differ in more than their shade.
+_DASHES = {"IK_i-OGD, uncapped": "--", "IK_a-OGD": "-.", "OGD, lambda from data": ":", "NOGD, lambda from data": ":"}
+
+
+def style(name: str) -> dict[str, Any]:
+    """Return how the line of a method is drawn: arguments for matplotlib's ``plot``."""
+    return {"color": COLOURS.get(name), "linestyle": _DASHES.get(name, "-"), "linewidth": 1.8}
+
+
+def plain(panel: Any) -> None:
+    """Give a panel a faint grid and no box."""
+    panel.grid(alpha=0.3)
+    panel.spines[["top", "right"]].set_visible(False)
+
+
+def shared_legend(figure: Any, panels: Sequence[Any]) -> None:
+    """Put one legend below all panels, with every name that one of them has."""
+    lines = {name: line for panel in panels for line, name in zip(*panel.get_legend_handles_labels(), strict=True)}
+    if lines:
+        columns = min(4, len(lines))
+        figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=columns, frameon=False)
 
 
 def new_figure(n_panels: int, n_lines: int = 1) -> tuple[Any, list[Any]]:
