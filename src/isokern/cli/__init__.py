@@ -15,6 +15,7 @@ from isokern.cli.demo import demo
 from isokern.cli.evaluate import evaluate
 from isokern.cli.fit import fit
 from isokern.cli.info import info
+from isokern.cli.plot import plot
 from isokern.cli.predict import predict
 from isokern.cli.stream import stream
 
@@ -27,6 +28,7 @@ app = typer.Typer(
 )
 for command in (demo, fit, predict, stream, evaluate, data, info):
     app.command(no_args_is_help=command in {fit, predict, stream, evaluate})(command)
+app.add_typer(plot, name="plot")
 
 
 def _show_version(asked: bool) -> None:

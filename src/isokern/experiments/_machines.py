@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -108,7 +108,7 @@ def laplacian_psi(data: Dataset, plan: Plan, seed: int) -> int:
     return settings.CANDIDATE_CELLS[int(np.argmax(scores))]
 
 
-@lru_cache(maxsize=1)  # several cells of one data set ask for it, one after the other
+@cache  # several cells and experiments ask for it
 def isolation_psi(dataset: str, plan: Plan, seed: int) -> int:
     """Return the psi with which the machine on Voronoi cells does best in cross-validation."""
     X, y = _search_rows(load_rows(dataset, plan, seed), plan)

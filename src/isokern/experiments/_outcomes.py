@@ -70,8 +70,8 @@ def shown(records: Sequence[Record], name: str, digits: int = 4) -> Any:
 
 
 def shown_seconds(records: Sequence[Record], plan: Plan, name: str = "seconds") -> Any:
-    """Return what a table shows of a time; what was stopped took more than its limit."""
-    if records and not ended(records):
+    """Return what a table shows of a time; what was stopped at its limit took more than that."""
+    if not ended(records) and any(record["stopped"].startswith("time limit") for record in records):
         return f"> {plan.time_limit:g} s"
     return shown(records, name, 3)
 
@@ -91,7 +91,7 @@ def row_names(plan: Plan) -> dict[str, str]:
 
 
 def notes_on(records: Sequence[Record], plan: Plan) -> tuple[str, ...]:
-    """Return sentences on what stands in for what, how many rows were taken, and what was stopped."""
+    """Return sentences on what stands in for what, how many rows were taken, and seeds."""
     n_threads = joblib.cpu_count()
     notes = [f"Times are elapsed seconds with {n_threads} threads; the paper's are CPU seconds on its own machine."]
     replaced = {name: found for name, found in at_hand(plan, PAPERS_DATASETS).items() if found not in (None, name)}
@@ -106,8 +106,6 @@ def notes_on(records: Sequence[Record], plan: Plan) -> tuple[str, ...]:
         )
     if plan.n_seeds > 1:
         notes.append(f"Means over {plan.n_seeds} seeds, with the least and the largest in brackets.")
-    stopped = sorted({str(record["stopped"]) for record in records if "stopped" in record})
-    notes += [f"Stopped: {why.rstrip('.')}." for why in stopped]
     return tuple(notes)
 
 

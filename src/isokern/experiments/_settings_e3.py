@@ -20,9 +20,8 @@ LEARNING_RATE = 0.5
 SHAPE_CELLS = 256
 SHAPE_TABLE_CELLS = (16, 64, 256, 1024, 4096)
 SHAPE_ROWS = 20_000
-# Partitionings times cells: 10,000 times 256, as in the paper's figure; a tenth of it at quick scale.
-SHAPE_ALL_CELLS = {"quick": 256_000, "full": 2_560_000}
-SHAPE_MOST_PARTITIONINGS = {"quick": 1_000, "full": 10_000}
+SHAPE_PARTITIONINGS = {"quick": 1_000, "full": 10_000}  # at most; as many as make no more than so many cells in all:
+SHAPE_ALL_CELLS = {"quick": 1_024_000, "full": 10_240_000}
 
 # Contours.
 CONTOUR_CELLS, CONTOUR_PARTITIONINGS = 10, 1_000
