@@ -97,7 +97,7 @@ def voronoi_kernel(psi: int, seed: int) -> IsolationKernel:
 
 def laplacian_psi(data: Dataset, plan: Plan, seed: int) -> int:
     """Return the psi whose Laplacian kernel, of lambda = ln(psi)/d, does best with LIBSVM in cross-validation."""
-    X, y = _search_rows(data, plan)
+    X, y = search_rows(data, plan)
     # A Laplacian kernel is a power of any other, so that one matrix serves all psi.
     gamma = gamma_from_data("laplacian", X, np.random.RandomState(seed))
     base = named_kernel("laplacian", gamma)(X, X)
@@ -111,15 +111,19 @@ def laplacian_psi(data: Dataset, plan: Plan, seed: int) -> int:
 @cache  # several cells and experiments ask for it
 def isolation_psi(dataset: str, plan: Plan, seed: int) -> int:
     """Return the psi with which the machine on Voronoi cells does best in cross-validation."""
-    X, y = _search_rows(load_rows(dataset, plan, seed), plan)
+    X, y = search_rows(load_rows(dataset, plan, seed), plan)
     splits = _splits(X, y, seed)
-    candidates = settings.QUICK_CELLS if plan.is_quick else settings.CANDIDATE_CELLS
-    sizes = [psi for psi in candidates if psi <= min(len(train) for train, _ in splits)]
+    sizes = [psi for psi in candidate_cells(plan) if psi <= min(len(train) for train, _ in splits)]
     scores = [list(_fold_accuracies(X, y, split, sizes, seed)) for split in splits]
     return sizes[int(np.mean(scores, axis=0).argmax())]
 
 
-def _search_rows(data: Dataset, plan: Plan) -> tuple[Any, NDArray[np.int64]]:
+def candidate_cells(plan: Plan) -> tuple[int, ...]:
+    """Return the psi that are searched for Voronoi cells."""
+    return settings.QUICK_CELLS if plan.is_quick else settings.CANDIDATE_CELLS
+
+
+def search_rows(data: Dataset, plan: Plan) -> tuple[Any, NDArray[np.int64]]:
     """Return the rows for the cross-validation: the first of those to learn from, which have been shuffled."""
     n = settings.CROSS_VALIDATION_ROWS[plan.scale]
     return data.X_train[:n], data.y_train[:n]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 N_PARTITIONINGS = 100  # the paper's t
 CANDIDATE_CELLS = tuple(2**m for m in range(2, 13))  # the paper's psi, searched by cross-validation
 QUICK_CELLS = (4, 16, 64, 256)  # of them, for Voronoi cells at quick scale
@@ -14,7 +16,7 @@ LIBSVM_ROWS = 20_000  # to learn from, at most: their Gram matrix takes 3.2 GB
 LIBLINEAR_TOLERANCE = 0.1  # that program's own default
 
 # Mapping on the CPU and on graphics cards.
-LEARNING_RATE = 0.5
+PAPERS_OGD: dict[str, Any] = {"schedule": "constant", "learning_rate": 0.5, "n_passes": 1, "shuffle": False}
 
 # The kernel on uniform data.
 SHAPE_CELLS = 256
