@@ -1,107 +1,19 @@
-"""Figures; they take numbers and return matplotlib's objects. Needs matplotlib, the extra ``plot``."""
+"""Displays in scikit-learn's manner: what a model or a kernel does on a plane."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-# One colour for each method, the same in all figures, told apart by colour-blind readers, too.
-COLOURS = {
-    "IK-OGD": "#0072B2",
-    "NOGD": "#E69F00",
-    "OGD": "#D55E00",
-    "FOGD": "#009E73",
-    "AdaRaker": "#CC79A7",
-    "linear SGD": "#666666",
-    "tree map": "#0072B2",
-    "tree map, CSR": "#56B4E9",
-    "Voronoi map": "#D55E00",
-    "Voronoi map, CSR": "#E69F00",
-    "learning pass": "#009E73",
-    "Laplacian": "#666666",
-    "Isolation Kernel, trees": "#0072B2",
-    "Isolation Kernel, trees, capped": "#56B4E9",
-    "Isolation Kernel, Voronoi": "#D55E00",
-}
+from isokern.plotting._figures import new_figure
+
 # Classes in their order: colours and marks, whose numbers have no common factor, so that 56 classes look different.
 _CLASS_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442", "#666666")
 _CLASS_MARKS = "os^Dv*P"
 _MARGIN = 0.05  # of the span of the rows, on each side
-
-
-def new_figure(n_panels: int, n_lines: int = 1) -> tuple[Any, list[Any]]:
-    """Return a figure and its panels, side by side, or in as many lines, from left to right and top to bottom."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("figures need a package: pip install isokern[plot]") from error
-    # Made without pyplot, which would keep it and ask for a display.
-    n_columns = -(-n_panels // n_lines)
-    figure = Figure(figsize=(4.8 * n_columns, 3.6 * n_lines), layout="constrained")
-    panels = list(figure.subplots(n_lines, n_columns, squeeze=False).flat)
-    for unused in panels[n_panels:]:
-        unused.remove()
-    return figure, panels[:n_panels]
-
-
-def accuracy_along_stream(panel: Any, runs: Mapping[str, Sequence[tuple[int, float]]], title: str) -> None:
-    """Draw the accuracy so far against the number of rows, a line for each run.
-
-    Parameters
-    ----------
-    panel : matplotlib.axes.Axes
-    runs : dict of str to list of (int, float)
-        For each name, the rows seen and the accuracy up to there.
-    title : str
-    """
-    for name, points in runs.items():
-        rows, accuracies = zip(*points, strict=True)
-        panel.plot(
-            rows, [100 * accuracy for accuracy in accuracies], label=name, color=COLOURS.get(name), linewidth=1.8
-        )
-    panel.set(title=title, xlabel="rows seen", ylabel="accuracy so far (%)")
-    panel.xaxis.set_major_formatter("{x:,.0f}")
-    panel.locator_params(axis="x", nbins=5)
-    panel.grid(alpha=0.3)
-    panel.spines[["top", "right"]].set_visible(False)
-    panel.legend(frameon=False)
-
-
-def cost_growth(
-    panel: Any,
-    runs: Mapping[str, Sequence[tuple[float, float]]],
-    labels: Mapping[str, str],
-    *,
-    xlabel: str,
-    ylabel: str,
-) -> None:
-    """Draw a cost against a size, both on logarithmic axes, on which a power is a straight line.
-
-    Parameters
-    ----------
-    panel : matplotlib.axes.Axes
-    runs : dict of str to list of (float, float)
-        For each name, sizes and what they cost.
-    labels : dict of str to str
-        For each name, what the legend says.
-    xlabel, ylabel : str
-    """
-    for name, points in runs.items():
-        panel.plot(
-            *zip(*points, strict=True), label=labels[name], color=COLOURS.get(name), linewidth=1.8, marker="o", ms=4
-        )
-    panel.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)
-    sizes = sorted({size for points in runs.values() for size, _ in points}, reverse=True)
-    shown = sizes[:: -(-len(sizes) // 6)]  # more would run into each other
-    panel.set_xticks(shown, [f"{size:,.0f}" for size in shown])
-    panel.set_xticks([], minor=True)
-    panel.grid(alpha=0.3)
-    panel.spines[["top", "right"]].set_visible(False)
-    panel.legend(frameon=False, fontsize="small", ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
 
 
 class DecisionRegionsDisplay:
