@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
 
-from isokern import plotting
+from isokern import IKOGDClassifier, IKOGDRegressor, IsolationKernel, plotting
 
 
 @pytest.mark.parametrize(
@@ -24,3 +29,87 @@ def test_growth_is_drawn_on_logarithmic_axes_with_the_measured_sizes_as_ticks():
     assert [label.get_text() for label in panel.get_xticklabels()] == ["1,000", "100", "10"]
     assert [text.get_text() for text in panel.get_legend().get_texts()] == ["TREE MAP", "VORONOI MAP"]
     assert [line.get_xydata().tolist() for line in panel.lines] == [[[10, 1], [100, 8]], [[100, 3], [1000, 2]]]
+
+
+# -- displays
+
+
+def halves(n=200):
+    """Return rows of two columns of different scales, and on which side of 0 the first is."""
+    X = np.random.default_rng(0).uniform(-1, 1, size=(n, 2)) * [1, 1000]
+    return X, np.where(X[:, 0] < 0, "left", "right")
+
+
+def test_regions_are_what_the_model_predicts_and_span_the_rows():
+    X, y = halves()
+    model = IKOGDClassifier(n_cells=16, random_state=0).fit(X, y)
+    display = plotting.DecisionRegionsDisplay.from_estimator(model, X, y, grid_resolution=30)
+    grid = np.stack([display.xx0.ravel(), display.xx1.ravel()], axis=1)
+    np.testing.assert_array_equal(display.classes[display.response.ravel()], model.predict(grid))
+    assert (grid.min(axis=0) < X.min(axis=0)).all()
+    assert (grid.max(axis=0) > X.max(axis=0)).all()
+    assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == ["left", "right"]
+
+
+def test_classes_differ_in_colour_and_mark():
+    X = np.random.default_rng(0).random((90, 2))
+    y = np.arange(90) % 9
+    display = plotting.DecisionRegionsDisplay.from_estimator(LogisticRegression().fit(X, y), X, y, grid_resolution=5)
+    drawn = display.ax_.collections[1:]
+    assert len(drawn) == 9
+    assert len({(tuple(c.get_facecolor()[0]), c.get_paths()[0].vertices.tobytes()) for c in drawn}) == 9
+
+
+def test_rows_without_labels_are_black_dots():
+    X, y = halves()
+    display = plotting.DecisionRegionsDisplay.from_estimator(IKOGDClassifier(n_cells=4).fit(X, y), X)
+    assert display.ax_.get_legend() is None
+    assert display.ax_.collections[-1].get_offsets().shape == X.shape
+
+
+def test_a_display_can_be_drawn_again_elsewhere():
+    X, y = halves()
+    figure, (first, second) = plotting.new_figure(2)
+    display = plotting.DecisionRegionsDisplay.from_estimator(IKOGDClassifier(n_cells=4).fit(X, y), X, y, ax=first)
+    assert display.figure_ is figure
+    assert display.plot(second).ax_ is second
+    assert len(first.collections) == len(second.collections)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_the_columns_of_a_data_frame_name_the_axes(frame):
+    X, y = halves()
+    table = frame({"a": X[:, 0], "b": X[:, 1]})
+    model = IKOGDClassifier(n_cells=4, random_state=0).fit(table, y)
+    display = plotting.DecisionRegionsDisplay.from_estimator(model, table, y, ylabel="height")
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("a", "height")
+    contours = plotting.KernelContoursDisplay.from_kernel(model.kernel_, table, (0, 0), grid_resolution=5)
+    assert (contours.ax_.get_xlabel(), contours.ax_.get_ylabel()) == ("a", "b")
+
+
+def test_contours_are_the_kernel_s_values():
+    X, _ = halves()
+    kernel = IsolationKernel("voronoi", 50, 8, random_state=0).fit(X)
+    for rows in (X, sparse.csr_matrix(X)):
+        display = plotting.KernelContoursDisplay.from_kernel(kernel, rows, [0.1, 200], grid_resolution=20)
+        grid = np.stack([display.xx0.ravel(), display.xx1.ravel()], axis=1)
+        np.testing.assert_array_equal(display.values.ravel(), kernel.similarity(grid, [[0.1, 200]])[:, 0])
+        assert display.point == (0.1, 200)
+
+
+def test_what_cannot_be_drawn_is_an_error():
+    X, y = halves()
+    model = IKOGDClassifier(n_cells=4).fit(X, y)
+    with pytest.raises(ValueError, match=r"X must have rows of 2 columns, .*; got shape \(200, 3\)"):
+        plotting.DecisionRegionsDisplay.from_estimator(model, np.c_[X, X[:, :1]])
+    with pytest.raises(ValueError, match="estimator must be a fitted classifier; got IKOGDRegressor"):
+        plotting.DecisionRegionsDisplay.from_estimator(IKOGDRegressor(n_cells=4).fit(X, X[:, 0]), X)
+    with pytest.raises(ValueError, match=r"point must be two numbers; got \(1, 2, 3\)"):
+        plotting.KernelContoursDisplay.from_kernel(model.kernel_, X, (1, 2, 3))
+
+
+def test_a_column_that_does_not_vary_has_an_axis_all_the_same():
+    X, y = halves()
+    X[:, 1] = 3
+    display = plotting.DecisionRegionsDisplay.from_estimator(IKOGDClassifier(n_cells=4).fit(X, y), X, y)
+    assert (display.xx1.min(), display.xx1.max()) == (2.5, 3.5)

@@ -15,6 +15,7 @@ from isokern.cli.demo import demo
 from isokern.cli.evaluate import evaluate
 from isokern.cli.fit import fit
 from isokern.cli.info import info
+from isokern.cli.plot import plot
 from isokern.cli.predict import predict
 from isokern.cli.reproduce import reproduce
 from isokern.cli.stream import stream
@@ -28,6 +29,7 @@ app = typer.Typer(
 )
 for command in (demo, fit, predict, stream, evaluate, reproduce, data, info):
     app.command(no_args_is_help=command in {fit, predict, stream, evaluate, reproduce})(command)
+app.add_typer(plot, name="plot")
 
 
 def _show_version(asked: bool) -> None:

@@ -1,4 +1,4 @@
-"""Figures; they take numbers and return matplotlib's objects. Needs matplotlib, the extra ``plot``."""
+"""Figures, and panels that take numbers; one colour for each method."""
 
 from __future__ import annotations
 
@@ -25,6 +25,10 @@ COLOURS = {
     "Voronoi map": "#D55E00",
     "Voronoi map, CSR": "#E69F00",
     "learning pass": "#009E73",
+    "Laplacian": "#666666",
+    "Isolation Kernel, trees": "#0072B2",
+    "Isolation Kernel, trees, capped": "#56B4E9",
+    "Isolation Kernel, Voronoi": "#D55E00",
 }
 
 # Lines of one family differ in more than their shade.

@@ -1,0 +1,167 @@
+"""Support vector machines for the experiments: psi by cross-validation, LIBSVM on a kernel, LIBLINEAR on a map."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold
+from sklearn.svm import SVC, LinearSVC
+
+from isokern import IKSVC, IsolationKernel, _core
+from isokern._checks import n_threads
+from isokern._rows import core_rows
+from isokern.data.catalogue import Dataset
+from isokern.experiments import _settings_e3 as settings
+from isokern.experiments._datasets import load_rows
+from isokern.experiments._experiment import Cell, Plan
+from isokern.experiments._outcomes import Timer
+from isokern.kernels import NamedKernel, gamma_from_data, gamma_from_psi
+from isokern.learners._folds import Rows, Split, map_fold, split_rows
+
+Kernel = Callable[[Any, Any], NDArray[np.float64]]
+_TEST_BLOCK = 1000
+
+
+def load_machine_rows(cell: Cell, plan: Plan) -> Dataset:
+    """Return a cell's data set; at quick scale fewer rows than other experiments take, since LIBSVM's cost is cubic."""
+    data = load_rows(cell["dataset"], plan, cell["seed"])
+    n_train, n_test = settings.SVM_ROWS[plan.scale]
+    X_train, y_train, X_test, y_test, name = data
+    return Dataset(X_train[:n_train], y_train[:n_train], X_test[:n_test], y_test[:n_test], name)
+
+
+def for_libsvm(data: Dataset) -> Dataset:
+    """Return a data set with no more rows to learn from than a Gram matrix can be held of."""
+    n = settings.LIBSVM_ROWS
+    return data._replace(X_train=data.X_train[:n], y_train=data.y_train[:n])
+
+
+# -- LIBSVM
+
+
+def named_kernel(name: str, gamma: float = 1.0) -> Kernel:
+    """Return one of the project's kernels as a function of two tables."""
+    kernel = NamedKernel(name, gamma, 0.0, 1, normalised=False)
+
+    def matrix(X: Any, Z: Any) -> NDArray[np.float64]:
+        return kernel.matrix(core_rows(X, 0, X.shape[0]), core_rows(Z, 0, Z.shape[0]), n_threads(None))
+
+    return matrix
+
+
+def cells_kernel(cells: NDArray[Any], others: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the Isolation Kernel of rows that were mapped before."""
+    shares = np.empty((len(cells), len(others)))
+    _core.match_cells(cells, others, shares, n_threads(None))
+    return shares
+
+
+def libsvm_accuracy(kernel: Kernel, data: Dataset) -> float:
+    """Train LIBSVM on a kernel's matrix and return its accuracy on the test rows, a block at a time."""
+    machine = SVC(kernel="precomputed").fit(kernel(data.X_train, data.X_train), data.y_train)
+    support = data.X_train[machine.support_]
+    n_correct = 0
+    for begin in range(0, len(data.y_test), _TEST_BLOCK):
+        part = slice(begin, begin + _TEST_BLOCK)
+        labels = data.y_test[part]
+        values = np.zeros((len(labels), len(data.y_train)))  # all but the support vectors' columns count for nothing
+        values[:, machine.support_] = kernel(data.X_test[part], support)
+        n_correct += int(np.sum(machine.predict(values) == labels))
+    return n_correct / len(data.y_test)
+
+
+# -- LIBLINEAR
+
+
+def linear_machine(seed: int) -> LinearSVC:
+    """Return LIBLINEAR with the settings that program has by itself."""
+    return LinearSVC(tol=settings.LIBLINEAR_TOLERANCE, random_state=seed)
+
+
+def ik_machine(kernel: IsolationKernel, seed: int) -> IKSVC:
+    """Return the same machine on a fitted Isolation Kernel's cells."""
+    return IKSVC(kernel=kernel, tol=settings.LIBLINEAR_TOLERANCE, random_state=seed)
+
+
+def voronoi_kernel(psi: int, seed: int) -> IsolationKernel:
+    """Return the paper's IK_a."""
+    return IsolationKernel("voronoi", settings.N_PARTITIONINGS, psi, random_state=seed)
+
+
+# -- psi by cross-validation
+
+
+def laplacian_psi(data: Dataset, plan: Plan, seed: int) -> int:
+    """Return the psi whose Laplacian kernel, of lambda = ln(psi)/d, does best with LIBSVM in cross-validation."""
+    X, y = search_rows(data, plan)
+    # A Laplacian kernel is a power of any other, so that one matrix serves all psi.
+    gamma = gamma_from_data("laplacian", X, np.random.RandomState(seed))
+    base = named_kernel("laplacian", gamma)(X, X)
+    scores = []
+    for psi in settings.CANDIDATE_CELLS:
+        gram = base ** (gamma_from_psi(psi, X.shape[1]) / gamma)
+        scores.append(np.mean([_gram_accuracy(gram, y, split) for split in _splits(X, y, seed)]))
+    return settings.CANDIDATE_CELLS[int(np.argmax(scores))]
+
+
+@cache  # several cells and experiments ask for it
+def isolation_psi(dataset: str, plan: Plan, seed: int) -> int:
+    """Return the psi with which the machine on Voronoi cells does best in cross-validation."""
+    X, y = search_rows(load_rows(dataset, plan, seed), plan)
+    splits = _splits(X, y, seed)
+    sizes = [psi for psi in candidate_cells(plan) if psi <= min(len(train) for train, _ in splits)]
+    scores = [list(_fold_accuracies(X, y, split, sizes, seed)) for split in splits]
+    return sizes[int(np.mean(scores, axis=0).argmax())]
+
+
+def candidate_cells(plan: Plan) -> tuple[int, ...]:
+    """Return the psi that are searched for Voronoi cells."""
+    return settings.QUICK_CELLS if plan.is_quick else settings.CANDIDATE_CELLS
+
+
+def search_rows(data: Dataset, plan: Plan) -> tuple[Any, NDArray[np.int64]]:
+    """Return the rows for the cross-validation: the first of those to learn from, which have been shuffled."""
+    n = settings.CROSS_VALIDATION_ROWS[plan.scale]
+    return data.X_train[:n], data.y_train[:n]
+
+
+def _splits(X: Any, y: NDArray[np.int64], seed: int) -> list[Split]:
+    return split_rows(StratifiedKFold(settings.N_FOLDS, shuffle=True, random_state=seed), Rows(X, y, None))
+
+
+def _gram_accuracy(gram: NDArray[np.float64], y: NDArray[np.int64], split: Split) -> float:
+    train, test = split
+    machine = SVC(kernel="precomputed").fit(gram[np.ix_(train, train)], y[train])
+    return float(machine.score(gram[np.ix_(test, train)], y[test]))
+
+
+def _fold_accuracies(X: Any, y: NDArray[np.int64], split: Split, sizes: list[int], seed: int) -> Iterator[float]:
+    train, test = split
+    for part in map_fold(voronoi_kernel(sizes[0], seed), X[train], X[test], sizes):
+        machine = ik_machine(part.kernel, seed).fit_cells(part.train, y[train])
+        yield cells_accuracy(machine, part.test, y[test])
+
+
+def cells_accuracy(machine: Any, cells: NDArray[Any], y: NDArray[np.int64]) -> float:
+    """Return the accuracy, for the classes 0 and 1, of a learner on rows that were mapped before."""
+    return float(np.mean((machine.decision_function_cells(cells) > 0) == y))
+
+
+def psi_note(plan: Plan) -> str:
+    """Return a sentence on how psi is chosen."""
+    n_rows = settings.CROSS_VALIDATION_ROWS[plan.scale]
+    note = f"psi by {settings.N_FOLDS}-fold cross-validation on at most {n_rows:,} of the rows to learn from"
+    listed = ", ".join(map(str, settings.QUICK_CELLS))
+    return f"{note}; for Voronoi cells at quick scale only among {listed}." if plan.is_quick else f"{note}."
+
+
+def map_rows(kernel: IsolationKernel, data: Dataset) -> tuple[Timer, NDArray[Any], NDArray[Any]]:
+    """Draw a kernel from the rows to learn from; return how long it and mapping all rows took, and the cells."""
+    with Timer() as timer:
+        kernel.fit(data.X_train)
+        train, test = kernel.apply(data.X_train), kernel.apply(data.X_test)
+    return timer, train, test

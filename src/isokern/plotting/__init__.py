@@ -1,0 +1,24 @@
+"""Figures; they take numbers and return matplotlib's objects. Needs matplotlib, the extra ``plot``."""
+
+from isokern.plotting._displays import DecisionRegionsDisplay, KernelContoursDisplay
+from isokern.plotting._figures import (
+    COLOURS,
+    accuracy_along_stream,
+    cost_growth,
+    new_figure,
+    plain,
+    shared_legend,
+    style,
+)
+
+__all__ = [
+    "COLOURS",
+    "DecisionRegionsDisplay",
+    "KernelContoursDisplay",
+    "accuracy_along_stream",
+    "cost_growth",
+    "new_figure",
+    "plain",
+    "shared_legend",
+    "style",
+]
