@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -20,7 +20,7 @@ from isokern.experiments._datasets import load_rows
 from isokern.experiments._experiment import Cell, Plan
 from isokern.experiments._outcomes import Timer
 from isokern.kernels import NamedKernel, gamma_from_data, gamma_from_psi
-from isokern.learners._folds import Rows, Split, map_fold, split_rows
+from isokern.learners._folds import MappedPart, Rows, Split, map_folds, split_rows
 
 Kernel = Callable[[Any, Any], NDArray[np.float64]]
 _TEST_BLOCK = 1000
@@ -114,7 +114,10 @@ def isolation_psi(dataset: str, plan: Plan, seed: int) -> int:
     X, y = search_rows(load_rows(dataset, plan, seed), plan)
     splits = _splits(X, y, seed)
     sizes = [psi for psi in candidate_cells(plan) if psi <= min(len(train) for train, _ in splits)]
-    scores = [list(_fold_accuracies(X, y, split, sizes, seed)) for split in splits]
+    scores = [
+        [_part_accuracy(part, y, split, seed) for part in parts]
+        for split, parts in zip(splits, map_folds(voronoi_kernel(sizes[0], seed), X, splits, sizes), strict=True)
+    ]
     return sizes[int(np.mean(scores, axis=0).argmax())]
 
 
@@ -139,11 +142,10 @@ def _gram_accuracy(gram: NDArray[np.float64], y: NDArray[np.int64], split: Split
     return float(machine.score(gram[np.ix_(test, train)], y[test]))
 
 
-def _fold_accuracies(X: Any, y: NDArray[np.int64], split: Split, sizes: list[int], seed: int) -> Iterator[float]:
+def _part_accuracy(part: MappedPart, y: NDArray[np.int64], split: Split, seed: int) -> float:
     train, test = split
-    for part in map_fold(voronoi_kernel(sizes[0], seed), X[train], X[test], sizes):
-        machine = ik_machine(part.kernel, seed).fit_cells(part.train, y[train])
-        yield cells_accuracy(machine, part.test, y[test])
+    machine = ik_machine(part.kernel, seed).fit_cells(part.train, y[train])
+    return cells_accuracy(machine, part.test, y[test])
 
 
 def cells_accuracy(machine: Any, cells: NDArray[Any], y: NDArray[np.int64]) -> float:
