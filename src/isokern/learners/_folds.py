@@ -64,35 +64,57 @@ def _map_each(kernel: IsolationKernel, train: Any, test: Any, sizes: Sequence[in
         yield MappedPart(fitted, fitted._apply(train), fitted._apply(test))
 
 
-def score_folds(
-    base: IKOGDClassifier,
-    rows: Rows,
-    splits: Sequence[Split],
-    scorer: Scorer,
-    *,
-    sizes: Sequence[int],
-    rates: Sequence[Any],
-) -> Iterator[NDArray[np.float64]]:
-    """Yield for each fold the scores on its test part, (len(sizes), len(rates)), of what its training part taught.
+class Folds:
+    """The folds of a search over numbers of cells, and all rows after them, mapped together where that pays.
 
-    They are those of ``clone(base).set_params(n_cells=..., learning_rate=...).fit(X[train], y[train])``.
+    Parameters
+    ----------
+    base : IKOGDClassifier
+        With the parameters that are not searched, and a seed.
+    rows : Rows
+    splits : list of Split
+    sizes : list of int
+        Numbers of cells, ascending.
     """
-    template = FoldClassifier(**base.get_params(deep=False))
-    table = check_rows(template, rows.X, reset=True)
-    rng = check_random_state(base.random_state)
-    kernel = base._flat_kernel(rng)
-    for (train, test), parts in zip(splits, map_folds(kernel, table, splits, sizes), strict=True):
-        X_test, labels_test = _safe_indexing(rows.X, test), rows.labels[test]
-        labels = rows.labels[train]
-        weights = check_weights(labels, None if rows.weights is None else rows.weights[train])
-        scores = np.empty((len(sizes), len(rates)))
-        for i, part in enumerate(parts):
-            for j, rate in enumerate(rates):
-                model = copy.copy(template).set_params(n_cells=sizes[i], learning_rate=rate)
-                model._fit_cells(part.kernel, part.train, labels, weights, copy.deepcopy(rng))
-                model._known = X_test, part.test
-                scores[i, j] = _number(scorer(model, X_test, labels_test))
-        yield scores
+
+    def __init__(self, base: IKOGDClassifier, rows: Rows, splits: Sequence[Split], sizes: Sequence[int]) -> None:
+        self._base, self._rows, self._splits, self._sizes = base, rows, splits, sizes
+        self._template = FoldClassifier(**base.get_params(deep=False))
+        table = check_rows(self._template, rows.X, reset=True)
+        self._rng = check_random_state(base.random_state)
+        kernel = base._flat_kernel(self._rng)
+        self._is_shared = can_share(kernel, table, len(splits) + 1, sizes)
+        everything = np.arange(len(rows.labels)), np.arange(0)
+        self._maps = map_folds(kernel, table, [*splits, everything] if self._is_shared else splits, sizes)
+
+    def scores(self, scorer: Scorer, rates: Sequence[Any]) -> Iterator[NDArray[np.float64]]:
+        """Yield for each fold the scores on its test part, (len(sizes), len(rates)), of what its training part taught.
+
+        They are those of ``clone(base).set_params(n_cells=..., learning_rate=...).fit(X[train], y[train])``.
+        """
+        for split in self._splits:
+            yield np.array([self._part_scores(part, split, scorer, rates) for part in next(self._maps)])
+
+    def refit(self, parameters: dict[str, Any]) -> IKOGDClassifier:
+        """Return ``base`` with these parameters, fitted to all rows; to be called after ``scores``."""
+        best, cells = clone(self._base).set_params(**parameters), None
+        if self._is_shared:
+            parts = zip(self._sizes, next(self._maps), strict=True)
+            cells = next(part.train for n_cells, part in parts if n_cells == parameters["n_cells"])
+        return best._fit(self._rows.X, self._rows.labels, self._rows.weights, cells)
+
+    def _part_scores(self, part: MappedPart, split: Split, scorer: Scorer, rates: Sequence[Any]) -> list[float]:
+        train, test = split
+        X, labels, weights = self._rows
+        X_test = _safe_indexing(X, test)
+        weights = check_weights(labels[train], None if weights is None else weights[train])
+        scores = []
+        for rate in rates:
+            model = copy.copy(self._template).set_params(n_cells=part.kernel.n_cells, learning_rate=rate)
+            model._fit_cells(part.kernel, part.train, labels[train], weights, copy.deepcopy(self._rng))
+            model._known = X_test, part.test
+            scores.append(_number(scorer(model, X_test, labels[test])))
+        return scores
 
 
 class FoldClassifier(IKOGDClassifier):

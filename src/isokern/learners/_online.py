@@ -42,6 +42,10 @@ class OnlineLearner(RowsEstimator):
         -------
         self
         """
+        return self._fit(X, y, sample_weight)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, mapped: Any = None) -> Self:
+        """Do what ``fit`` does; ``mapped`` is what the rows become, if that is known already."""
         self._check_parameters()
         with unchanged_on_error(self):
             table = check_rows(self, X, reset=True)
@@ -51,7 +55,7 @@ class OnlineLearner(RowsEstimator):
             self._forget()
             self._begin_fit(targets)
             self._prepare(X, table, rng)
-            self._learn_passes(self._mapped(table), targets, weights, rng)
+            self._learn_passes(self._mapped(table) if mapped is None else mapped, targets, weights, rng)
         return self
 
     def _learn_passes(

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import ClassifierMixin
 from sklearn.metrics import check_scoring
 from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import check_is_fitted
@@ -17,7 +17,7 @@ from isokern._checks import is_integer, unchanged_on_error
 from isokern._rows import RowsEstimator, check_finite, check_rows
 from isokern.feature_map import IsolationKernel
 from isokern.learners._classes import check_labels, check_two_classes
-from isokern.learners._folds import Rows, score_folds, split_rows, table_of_results
+from isokern.learners._folds import Folds, Rows, split_rows, table_of_results
 from isokern.learners._mapped import draw_seed
 from isokern.learners._online import check_weights
 from isokern.learners.classifier import IKOGDClassifier
@@ -150,9 +150,8 @@ class IKOGDClassifierCV(ClassifierMixin, RowsEstimator):
         with unchanged_on_error(self):
             rows = self._checked(X, y, sample_weight)
             base.set_params(random_state=draw_seed(check_random_state(self.random_state)))
-            self._search(base, sorted({int(n_cells) for n_cells in sizes}), rates, rows)
-            best = clone(base).set_params(**self.best_params_)
-            self.best_estimator_ = best.fit(X, rows.labels, rows.weights)
+            folds = self._search(base, sorted({int(n_cells) for n_cells in sizes}), rates, rows)
+            self.best_estimator_ = folds.refit(self.best_params_)
         return self
 
     def partial_fit(
@@ -285,8 +284,8 @@ class IKOGDClassifierCV(ClassifierMixin, RowsEstimator):
         (X,) = indexable(X)
         return Rows(X, labels, check_weights(table, sample_weight))
 
-    def _search(self, base: IKOGDClassifier, sizes: list[int], rates: list[Any], rows: Rows) -> None:
-        """Score all candidates in all folds and name the best."""
+    def _search(self, base: IKOGDClassifier, sizes: list[int], rates: list[Any], rows: Rows) -> Folds:
+        """Score all candidates in all folds, name the best, and return the folds."""
         splits = split_rows(self.cv, rows)
         n_smallest = min(len(train) for train, _ in splits)
         fitting = [n_cells for n_cells in sizes if n_cells <= n_smallest]
@@ -296,8 +295,8 @@ class IKOGDClassifierCV(ClassifierMixin, RowsEstimator):
                 f"got {self.n_cells!r}."
             )
         scorer = check_scoring(base, scoring=self.scoring)
-        scores = []
-        for k, of_fold in enumerate(score_folds(base, rows, splits, scorer, sizes=fitting, rates=rates), start=1):
+        folds, scores = Folds(base, rows, splits, fitting), []
+        for k, of_fold in enumerate(folds.scores(scorer, rates), start=1):
             scores.append(of_fold.ravel())
             _log.info("fold %d of %d: scores from %.4f to %.4f", k, len(splits), scores[-1].min(), scores[-1].max())
         self.n_splits_ = len(splits)
@@ -306,6 +305,7 @@ class IKOGDClassifierCV(ClassifierMixin, RowsEstimator):
         self.best_index_ = int(self.cv_results_["mean_test_score"].argmax())
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         self.best_params_ = self.cv_results_["params"][self.best_index_]
+        return folds
 
     def _candidates(self, sizes: list[int], rates: list[Any]) -> list[dict[str, Any]]:
         """Return what was searched: numbers of cells, and learning rates if there was a choice of them."""
