@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from isokern import _core
 from isokern._checks import is_integer, n_threads, one_of, unchanged_on_error
+from isokern._libraries import check_foreign, is_foreign, like, to_host
 from isokern._rows import (
     CoreRows,
     RowsEstimator,
@@ -26,6 +27,7 @@ from isokern._rows import (
     row_blocks,
 )
 from isokern._scaling import Scaling, check_scale
+from isokern.devices import cells_of_foreign, cells_of_table, is_compiled_core, torch_device
 from isokern.partitionings import PARTITIONINGS, IsolationTrees, OwnPartitionings, Partitioning, VoronoiCells
 
 _LARGEST_AUTO = 16384
@@ -168,7 +170,7 @@ class IsolationKernel(TransformerMixin, RowsEstimator):
             Cell numbers from 0, of the smallest unsigned type that fits.
         """
         check_is_fitted(self)
-        return self._apply(check_rows(self, X, reset=False))
+        return self._apply_foreign(X) if is_foreign(X) else self._apply(check_rows(self, X, reset=False))
 
     def transform(self, X: ArrayLike) -> Any:
         """Return the feature map: for each partitioning 1/sqrt(t) in the column of the row's cell, else 0.
@@ -248,9 +250,20 @@ class IsolationKernel(TransformerMixin, RowsEstimator):
     def _apply(self, table: Any) -> NDArray[Any]:
         """Return the cells of checked rows."""
         cells: NDArray[Any] = np.empty((table.shape[0], self._t), dtype=self._cell_dtype)
-        for begin, block in row_blocks(table, getattr(self, "feature_names_in_", None)):
-            self._partitionings.apply(self._scaled(block), cells[begin : begin + n_rows(block)], n_threads(self.n_jobs))
+        names, threads = getattr(self, "feature_names_in_", None), n_threads(self.n_jobs)
+        if not (is_compiled_core(self.device) or isinstance(self._partitionings, OwnPartitionings)):
+            cells_of_table(table, self._partitionings, self._scaling, names, str(self.device), cells, threads)
+            return cells
+        for begin, block in row_blocks(table, names):
+            self._partitionings.apply(self._scaled(block), cells[begin : begin + n_rows(block)], threads)
         return cells
+
+    def _apply_foreign(self, X: Any) -> Any:
+        """Return the cells of the rows of an array of another library: there or, where that cannot be, by the core."""
+        check_foreign(self, X)
+        names, threads = getattr(self, "feature_names_in_", None), n_threads(self.n_jobs)
+        cells = cells_of_foreign(X, self._partitionings, self._scaling, names, self._cell_dtype, threads)
+        return like(self._apply(to_host(X)).astype(np.int32), X) if cells is None else cells
 
     def _apply_few(self, X: NDArray[Any]) -> NDArray[Any] | None:
         """Return the cells of a few plain rows, without scikit-learn's costly checks; None if X is anything else."""
@@ -374,8 +387,10 @@ class IsolationKernel(TransformerMixin, RowsEstimator):
             raise ValueError(f"max_depth must be None unless the partitioning is a tree; got {self.max_depth!r}.")
         check_scale(self.scale)
         n_threads(self.n_jobs)
-        if self.device not in (None, "cpu"):
-            raise ValueError(f'device must be None or "cpu"; got {self.device!r}.')
+        if not is_compiled_core(self.device):
+            if is_own:
+                raise ValueError(f"device must be None for a partitioning of your own; got {self.device!r}.")
+            torch_device(self.device)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
