@@ -44,9 +44,36 @@ def device_of(X: Any) -> Any:
     return _array_api_compat().device(X)
 
 
+def is_jax(xp: Any) -> bool:
+    """Return whether a namespace is JAX's."""
+    return xp.__name__.startswith("jax")
+
+
+def has_float64(xp: Any, device: Any) -> bool:
+    """Return whether a device computes in float64; those of Apple do not, nor does JAX unless told to."""
+    if is_jax(xp):
+        import jax
+
+        return bool(jax.config.jax_enable_x64)
+    try:
+        return bool(xp.zeros(1, dtype=xp.float64, device=device).dtype == xp.float64)
+    except (TypeError, RuntimeError):
+        return False
+
+
 def like(values: Any, X: Any) -> Any:
-    """Return NumPy values as an array of X's library on X's device."""
-    return namespace(X).asarray(np.require(values, requirements=["C", "W"]), device=device_of(X))
+    """Return NumPy values as an array of X's library on X's device, in float32 if that has no float64."""
+    xp, device = namespace(X), device_of(X)
+    if values.dtype == np.float64 and not has_float64(xp, device):
+        values = values.astype(np.float32)
+    return xp.asarray(np.require(values, requirements=["C", "W"]), device=device)
+
+
+def in_library_of(X: Any, values: Any) -> Any:
+    """Return what was found out about rows X in X's library; NumPy's labels that are no numbers stay NumPy's."""
+    if not is_foreign(X) or is_foreign(values) or values.dtype.kind not in "buif":
+        return values
+    return like(values, X)
 
 
 def to_host(X: Any) -> Any:

@@ -27,7 +27,7 @@ class Blocks:
         while begin < source.n:
             end = min(begin + self.n_rows, source.n)
             try:
-                cells, is_open = mapper.find(*source.place(mapper, begin, end))
+                cells, is_open = mapper.find(source.place(mapper, begin, end))
             except Exception as error:
                 if not is_out_of_memory(error):
                     raise

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from isokern.devices._sources import Foreign, OnDevice, Table
 from isokern.devices._torch import Link, import_torch, link_to, torch_device
 from isokern.devices._trees import TreesOnDevice
 from isokern.devices._voronoi import VoronoiOnDevice
-from isokern.partitionings import IsolationTrees, OwnPartitionings, VoronoiCells
+from isokern.partitionings import IsolationTrees, VoronoiCells
 
 Partitionings = IsolationTrees | VoronoiCells
 Ready = tuple[OnDevice, Blocks]
@@ -25,41 +26,34 @@ _CHUNK = 8192  # rows that are settled at a time
 _TRANSPORT = {"uint8": "uint8", "uint16": "int16", "uint32": "int32"}  # PyTorch computes with no other unsigned type
 
 
-def cells_of_table(
-    table: Any,
-    partitionings: Partitionings,
-    scaling: Scaling | None,
-    names: NDArray[Any] | None,
-    device: str,
-    cells: NDArray[Any],
-    threads: int,
-) -> None:
+class FittedMap(NamedTuple):
+    """What a kernel has learned, and how the compiled core is to run where it is needed."""
+
+    partitionings: Partitionings
+    scaling: Scaling | None
+    names: NDArray[Any] | None
+    threads: int
+
+
+def cells_of_table(table: Any, fitted: FittedMap, device: str, cells: NDArray[Any]) -> None:
     """Write the cells of a table's rows into ``cells``, (n, t), by way of a PyTorch device."""
     link = link_to(torch_device(device))
     xp = namespace(import_torch().empty(0))
-    source = Table(table, scaling, names, link, xp)
+    source = Table(table, fitted.scaling, fitted.names, link, xp)
     is_open = np.ones(source.n, dtype=bool)
     with full_precision(xp):
-        ready = prepared(partitionings, source, "float32")
+        ready = prepared(fitted.partitionings, source, "float32")
         if ready is not None:
             _fill(source, ready, link, cells, is_open)
-            _refine(source, partitionings, link, cells, is_open)
-    for numbers, settled in _settled(source, partitionings, np.flatnonzero(is_open), cells.dtype, threads):
+            _refine(source, fitted.partitionings, link, cells, is_open)
+    for numbers, settled in _settled(source, fitted, np.flatnonzero(is_open), cells.dtype):
         cells[numbers] = settled
 
 
-def cells_of_foreign(
-    X: Any,
-    partitionings: Partitionings | OwnPartitionings,
-    scaling: Scaling | None,
-    names: NDArray[Any] | None,
-    cell_dtype: np.dtype[Any],
-    threads: int,
-) -> Any:
+def cells_of_foreign(X: Any, fitted: FittedMap, cell_dtype: np.dtype[Any]) -> Any:
     """Return the cells of the rows of an array of another library there, (n, t) of int32; None if it cannot be done."""
-    if isinstance(partitionings, OwnPartitionings):
-        return None
-    source = Foreign(X, scaling, names)
+    partitionings = fitted.partitionings
+    source = Foreign(X, fitted.scaling, fitted.names)
     xp = source.xp
     with full_precision(xp):
         ready = prepared(partitionings, source, "float32") if source.can_stay else None
@@ -73,7 +67,7 @@ def cells_of_foreign(
             better, still_open = _found(some, finer)
             cells = _replaced(cells, numbers, better)
             numbers = numbers[to_host(still_open)]
-    parts = [settled for _, settled in _settled(source, partitionings, numbers, cell_dtype, threads)]
+    parts = [settled for _, settled in _settled(source, fitted, numbers, cell_dtype)]
     return _replaced(cells, numbers, like(np.concatenate(parts).astype(np.int32), X)) if parts else cells
 
 
@@ -88,9 +82,7 @@ def prepared(partitionings: Partitionings, source: Table | Foreign, dtype: str) 
     return partitionings.on_devices[key]
 
 
-def _prepare(
-    partitionings: Partitionings, source: Table | Foreign, dtype: str, *, is_sparse: bool
-) -> OnDevice | None:
+def _prepare(partitionings: Partitionings, source: Table | Foreign, dtype: str, *, is_sparse: bool) -> OnDevice | None:
     xp, device, row_dtype = source.xp, source.device, source.row_dtype
     if isinstance(partitionings, IsolationTrees):
         return TreesOnDevice(partitionings.arrays, partitionings.n_columns, xp, device, row_dtype, compact=is_sparse)
@@ -98,7 +90,7 @@ def _prepare(
     if not VoronoiOnDevice.serves(partitionings.points, largest_pool=largest):
         return None
     check_products(xp, device)
-    return VoronoiOnDevice(partitionings.points, partitionings.samples, xp, device, row_dtype, dtype)
+    return VoronoiOnDevice(partitionings.points, partitionings.samples, xp, device, row_dtype=row_dtype, dtype=dtype)
 
 
 def _finer(partitionings: Partitionings, source: Table | Foreign) -> Ready | None:
@@ -108,9 +100,7 @@ def _finer(partitionings: Partitionings, source: Table | Foreign) -> Ready | Non
     return prepared(partitionings, source, "float64")
 
 
-def _fill(
-    source: Table, ready: Ready, link: Link, cells: NDArray[Any], is_open: NDArray[np.bool_]
-) -> None:
+def _fill(source: Table, ready: Ready, link: Link, cells: NDArray[Any], is_open: NDArray[np.bool_]) -> None:
     """Write the cells of all rows and whether they are open, as they arrive from the device."""
     mapper, blocks = ready
     pending, transport = Pending(), getattr(source.xp, _TRANSPORT[cells.dtype.name])
@@ -146,14 +136,14 @@ def _found(source: Foreign, ready: Ready) -> tuple[Any, Any]:
 
 
 def _settled(
-    source: Table | Foreign, partitionings: Partitionings, numbers: NDArray[np.int64], dtype: Any, threads: int
-) -> Any:
+    source: Table | Foreign, fitted: FittedMap, numbers: NDArray[np.int64], dtype: np.dtype[Any]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[Any]]]:
     """Yield (numbers of rows, their cells by the compiled core) for the rows that are open."""
     for begin in range(0, len(numbers), _CHUNK):
         part = numbers[begin : begin + _CHUNK]
         rows = source.core_rows(part)
-        cells = np.empty((n_rows(rows), partitionings.n_partitionings), dtype=dtype)
-        partitionings.apply(rows, cells, threads)
+        cells: NDArray[Any] = np.empty((n_rows(rows), fitted.partitionings.n_partitionings), dtype=dtype)
+        fitted.partitionings.apply(rows, cells, fitted.threads)
         yield part, cells
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from isokern._libraries import is_jax
 from isokern.devices._torch import import_torch
 
 _BUDGET = 2**28  # bytes of a block where nothing is known of the device's memory
@@ -17,26 +18,9 @@ def is_torch(xp: Any) -> bool:
     return xp.__name__.endswith(".torch")
 
 
-def is_jax(xp: Any) -> bool:
-    """Return whether a namespace is JAX's."""
-    return xp.__name__.startswith("jax")
-
-
 def on_host(xp: Any, device: Any) -> bool:
     """Return whether a device is the CPU, where the compiled core is at hand."""
     return not is_torch(xp) or device.type == "cpu"
-
-
-def has_float64(xp: Any, device: Any) -> bool:
-    """Return whether a device computes in float64; those of Apple do not, nor does JAX unless told to."""
-    if is_jax(xp):
-        import jax
-
-        return bool(jax.config.jax_enable_x64)
-    try:
-        return bool(xp.zeros(1, dtype=xp.float64, device=device).dtype == xp.float64)
-    except (TypeError, RuntimeError):
-        return False
 
 
 def memory_budget(xp: Any, device: Any) -> int:

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from isokern._libraries import device_of, is_csr, namespace, to_host
+from isokern._libraries import device_of, has_float64, is_csr, namespace, to_host
 from isokern._rows import CoreRows, CsrRows, as_scipy, check_block_finite, check_finite, core_rows
 from isokern._scaling import Scaling
-from isokern.devices._operations import csr_tensor, has_float64, write_out
+from isokern.devices._operations import csr_tensor, write_out
 from isokern.devices._torch import Link
 
 
@@ -19,7 +19,7 @@ class OnDevice(Protocol):
     """Partitionings on a device, for rows of one type."""
 
     n_columns: int
-    column_numbers: NDArray[np.int64] | None
+    column_numbers: Any
 
     @property
     def bytes_per_row(self) -> int:
@@ -28,8 +28,8 @@ class OnDevice(Protocol):
     def place(self, rows: Any) -> tuple[Any, ...]:
         """Return rows, of NumPy or on the device, as ``find`` takes them."""
 
-    def find(self, *placed: Any) -> tuple[Any, Any]:
-        """Return the cells of rows, (n, t), and which of the rows are left open."""
+    def find(self, rows: tuple[Any, ...]) -> tuple[Any, Any]:
+        """Return the cells of placed rows, (n, t), and which of the rows are left open."""
 
 
 class Table:

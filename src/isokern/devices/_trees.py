@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isokern.devices._operations import has_float64
+from isokern._libraries import has_float64
 
 
 class TreesOnDevice:
@@ -63,23 +63,23 @@ class TreesOnDevice:
         """Bytes that finding the cells of one row takes at its peak."""
         return 8 * (3 * self.n_columns + 8 * self.n_partitionings)
 
-    def place(self, rows: Any) -> tuple[Any]:
+    def place(self, rows: Any) -> tuple[Any, ...]:
         """Return rows, of NumPy or on the device, in a type that the device can compare."""
         return (ordered_integers(rows) if self._ranks else rows,)
 
-    def find(self, rows: Any) -> tuple[Any, Any]:
-        """Return the cells of rows, (n, t), and which of the rows are open: those that are not finite."""
-        xp = self.xp
-        nodes = xp.broadcast_to(self._roots, (rows.shape[0], self.n_partitionings))
+    def find(self, rows: tuple[Any, ...]) -> tuple[Any, Any]:
+        """Return the cells of placed rows, (n, t), and which of the rows are open: those that are not finite."""
+        xp, (values,) = self.xp, rows
+        nodes = xp.broadcast_to(self._roots, (values.shape[0], self.n_partitionings))
         ended = []
         for n_deeper in self._n_deeper:
             if n_deeper < nodes.shape[1]:
                 ended.append(nodes[:, n_deeper:])
                 nodes = nodes[:, :n_deeper]
-            nodes = self._descend(rows, nodes)
+            nodes = self._descend(values, nodes)
         nodes = xp.concat([nodes, *reversed(ended)], axis=1)
         cells = self._look_up(self._cell, xp.take(nodes, self._back, axis=1))
-        return cells, ~xp.isfinite(xp.sum(rows, axis=1))
+        return cells, ~xp.isfinite(xp.sum(values, axis=1))
 
     def _descend(self, rows: Any, nodes: Any) -> Any:
         """Return the nodes one level below: the left child where the row's value is below the split."""

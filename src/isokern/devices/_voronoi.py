@@ -54,7 +54,7 @@ class VoronoiOnDevice:
     """
 
     def __init__(
-        self, points: CoreRows, samples: NDArray[np.int32], xp: Any, device: Any, row_dtype: Any, dtype: Any
+        self, points: CoreRows, samples: NDArray[np.int32], xp: Any, device: Any, *, row_dtype: Any, dtype: Any
     ) -> None:
         self.xp, self.device = xp, device
         self.dtype = np.dtype(dtype)
@@ -82,11 +82,13 @@ class VoronoiOnDevice:
     def bytes_per_row(self) -> int:
         """Bytes that finding the cells of one row takes at its peak."""
         n_all = self.n_partitionings * self.n_cells
-        n_scores = (0 if self._lookups is None else self._factors.shape[1]) + (n_all if is_torch(self.xp) else 3 * n_all)
+        n_scores = (0 if self._lookups is None else self._factors.shape[1]) + (
+            n_all if is_torch(self.xp) else 3 * n_all
+        )
         return self.dtype.itemsize * (n_scores + 8 * self.n_columns + 8 * self.n_partitionings)
 
     def place(self, rows: Any) -> tuple[Any, ...]:
-        """Return rows, of NumPy or on the device, moved and scaled; if the points are of whole numbers, which rows are."""
+        """Return rows, of NumPy or on the device, moved and scaled and, if the points are whole numbers, which are."""
         if isinstance(rows, np.ndarray):
             with np.errstate(over="ignore"):
                 return self._place(np, rows, self._placement.centre.astype(rows.dtype))
@@ -97,8 +99,9 @@ class VoronoiOnDevice:
         placed = _astype(xp, (wider - centre) * self._placement.scale, self.dtype)
         return (placed, xp.all(xp.floor(rows) == rows, axis=1)) if self._placement.is_whole else (placed,)
 
-    def find(self, placed: Any, are_whole: Any = None) -> tuple[Any, Any]:
+    def find(self, rows: tuple[Any, ...]) -> tuple[Any, Any]:
         """Return the cells of placed rows, (n, t), and which of the rows are open."""
+        placed, *are_whole = rows
         xp, shape = self.xp, (placed.shape[0], self.n_partitionings, self.n_cells)
         lower = multiply_add(xp, placed, self._factors, self._offsets)
         if self._lookups is not None:
@@ -108,12 +111,13 @@ class VoronoiOnDevice:
         widths = xp.reshape(xp.take(self._widths, xp.reshape(place + self._starts, (-1,)), axis=0), place.shape)
         limit = smallest + widths + xp.expand_dims(2.0 * self.kappa * squares + _TINY, axis=1)
         is_open = xp.any(second <= limit, axis=1)
-        if are_whole is not None:  # and so small that nothing was rounded
-            is_open &= ~(are_whole & (squares + 2.0 * self._largest_square < 1.0 / self._roundoff))
+        if are_whole:
+            is_small = squares + 2.0 * self._largest_square < 1.0 / self._roundoff  # so that nothing was rounded
+            is_open = is_open & ~(are_whole[0] & is_small)
         return xp.astype(place, xp.int32), is_open | ~(squares < _LONGEST)
 
     def _lay_out(self, points: CoreRows, pool: NDArray[np.int64], places: NDArray[np.int64]) -> None:
-        """Move the points to the device, with the terms of their bounds; the last point of the pool is infinitely far."""
+        """Move the points to the device, with the terms of their bounds; one more point is infinitely far."""
         factors = np.zeros((len(pool) + 1, self.n_columns), dtype=self.dtype)
         squares = np.zeros(len(pool) + 1)
         for begin, rows in _written_out(points, pool):
