@@ -69,8 +69,10 @@ class IsolationKernel(TransformerMixin, RowsEstimator):
         trees do not care. Sparse input takes None or "maxabs".
     sparse_output : bool, default=True
         Whether ``transform`` returns CSR or a dense array.
-    device : None or "cpu", default=None
-        Where rows are mapped. Other devices are not available in this version.
+    device : None, "cpu", "cuda", "cuda:1", "mps", "xpu" or "torch:cpu", default=None
+        Where rows of NumPy and SciPy are mapped: None and "cpu" mean the compiled core, others PyTorch's devices, which
+        give the same cells. Arrays of other libraries, such as tensors, are mapped where they are and answered there:
+        cells as int32, ``transform`` as a CSR tensor of PyTorch or else a dense array.
     n_jobs : int, default=None
         Number of threads; None means as many as OpenMP allows, -1 all cores. Results never depend on it.
     random_state : int, RandomState instance or None, default=None

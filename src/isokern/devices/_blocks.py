@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 from isokern.devices._operations import is_out_of_memory
 from isokern.devices._sources import Foreign, OnDevice, Table
 
@@ -27,7 +29,8 @@ class Blocks:
         while begin < source.n:
             end = min(begin + self.n_rows, source.n)
             try:
-                cells, is_open = mapper.find(source.place(mapper, begin, end))
+                with np.errstate(over="ignore", invalid="ignore"):  # rows that overflow are left open
+                    cells, is_open = mapper.find(source.place(mapper, begin, end))
             except Exception as error:
                 if not is_out_of_memory(error):
                     raise

@@ -10,7 +10,7 @@ from isokern._libraries import is_jax
 from isokern.devices._torch import import_torch
 
 _BUDGET = 2**28  # bytes of a block where nothing is known of the device's memory
-_MESSAGES = ("out of memory", "can't allocate memory", "resource_exhausted")
+_MESSAGES = ("out of memory", "can't allocate memory", "resource_exhausted", "alloc_failed")
 
 
 def is_torch(xp: Any) -> bool:
@@ -66,7 +66,7 @@ def check_products(xp: Any, device: Any) -> None:
     factors = xp.full((n, n), value, dtype=xp.float32, device=device)
     error = abs(float((factors @ factors)[0, 0]) - n * value**2)
     if not error <= 2 * n * (n + 32) * 2.0**-24:
-        raise RuntimeError(
+        raise ValueError(
             f"device must multiply float32 matrices in full precision; {device} was off by {error:.1e}. Switch faster, "
             'coarser products off, or use device="cpu".'
         )
@@ -88,7 +88,8 @@ def smallest_two(xp: Any, values: Any) -> tuple[Any, Any, Any]:
         return smallest, place, values.amin(dim=-1)
     place = xp.argmin(values, axis=-1)
     numbers = xp.arange(values.shape[-1], dtype=place.dtype, device=values.device)
-    others = xp.where(numbers == xp.expand_dims(place, axis=-1), xp.asarray(float("inf"), dtype=values.dtype), values)
+    infinity = xp.asarray(float("inf"), dtype=values.dtype, device=values.device)
+    others = xp.where(numbers == xp.expand_dims(place, axis=-1), infinity, values)
     return xp.min(values, axis=-1), place, xp.min(others, axis=-1)
 
 

@@ -49,7 +49,7 @@ def foreign_shares(first: Any, second: Any, *, single: bool) -> Any:
     size = max(1, memory_budget(xp, device) // (4 * m * t))
     parts = []
     for begin in range(0, n, size):
-        is_same = xp.expand_dims(first[begin : begin + size, :], axis=1) == xp.expand_dims(second, axis=0)
+        is_same = xp.expand_dims(first[begin : min(begin + size, n), :], axis=1) == xp.expand_dims(second, axis=0)
         parts.append(xp.astype(xp.sum(xp.astype(is_same, xp.int32), axis=2), dtype) / t)
     return xp.concat(parts, axis=0)
 
@@ -70,7 +70,7 @@ def foreign_scores(
     size = max(1, memory_budget(xp, device) // (16 * t * weights.shape[1]))
     parts = []
     for begin in range(0, n, size):
-        part = xp.reshape(places[begin : begin + size, :], (-1,))
+        part = xp.reshape(places[begin : min(begin + size, n), :], (-1,))
         parts.append(xp.sum(xp.reshape(xp.take(weights, part, axis=0), (-1, t, weights.shape[1])), axis=1))
     return xp.concat(parts, axis=0)
 

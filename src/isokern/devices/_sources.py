@@ -82,7 +82,7 @@ class Foreign:
         if self._csr is not None and not bool(self.xp.all(self.xp.isfinite(self._csr[0]))):
             check_finite(to_host(X), names)
         if self._csr is not None and scaling is not None and scaling.offset.any():
-            scaling.apply(core_rows(to_host(X[:1]), 0, 1))  # raises, since it would move zeros
+            scaling.apply(core_rows(to_host(X), 0, 1))  # raises, since it would move zeros
 
     @property
     def can_stay(self) -> bool:

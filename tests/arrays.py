@@ -1,0 +1,40 @@
+"""Arrays of other libraries for tests: array-api-strict always, PyTorch where it is installed."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="PyTorch is not installed; make test-gpu installs it")
+LIBRARIES = ["array-api-strict", pytest.param("torch", marks=needs_torch)]
+
+
+def array_of(library, values):
+    """Return values as an array of a library."""
+    if library == "torch":
+        import torch
+
+        return torch.from_numpy(np.array(values))
+    import array_api_strict
+
+    return array_api_strict.asarray(values)
+
+
+def csr_tensor(table):
+    """Return a dense array as a CSR tensor."""
+    import torch
+    from scipy import sparse
+
+    from isokern.devices._scores import _csr
+
+    csr = sparse.csr_array(table)
+    starts, columns = (torch.from_numpy(part.astype(np.int64)) for part in (csr.indptr, csr.indices))
+    return _csr(starts, columns, torch.from_numpy(csr.data), csr.shape[1])
+
+
+def to_numpy(array):
+    """Return an array's values."""
+    return np.asarray(array.to_dense() if hasattr(array, "to_dense") else array)
