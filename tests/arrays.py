@@ -7,8 +7,13 @@ import importlib.util
 import numpy as np
 import pytest
 
-HAS_TORCH = importlib.util.find_spec("torch") is not None
-needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="PyTorch is not installed; make test-gpu installs it")
+
+def _lacks(package):
+    return importlib.util.find_spec(package) is None
+
+
+needs_torch = pytest.mark.skipif(_lacks("torch"), reason="PyTorch is not installed; make test-gpu installs it")
+needs_jax = pytest.mark.skipif(_lacks("jax"), reason="JAX is not installed; its arrays are tested where it is")
 LIBRARIES = ["array-api-strict", pytest.param("torch", marks=needs_torch)]
 
 
@@ -18,6 +23,10 @@ def array_of(library, values):
         import torch
 
         return torch.from_numpy(np.array(values))
+    if library == "jax":
+        import jax
+
+        return jax.numpy.asarray(values)
     import array_api_strict
 
     return array_api_strict.asarray(values)

@@ -277,6 +277,17 @@ def test_coarser_products_are_switched_off_and_left_as_they_were(precision, tabl
         torch.set_float32_matmul_precision(before)
 
 
+@needs_torch
+def test_autocast_changes_no_cell(table):
+    import torch
+
+    kernel = IsolationKernel("voronoi", 10, 64, random_state=0).fit(table)
+    kernel.apply(array_of("torch", table[:2]))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        cells = kernel.apply(array_of("torch", table))
+    np.testing.assert_array_equal(to_numpy(cells), kernel.apply(table))
+
+
 def test_a_device_that_multiplies_with_fewer_bits_is_refused():
     coarse = SimpleNamespace(
         float32=None, full=lambda shape, value, dtype, device: np.full(shape, value, dtype=np.float16)
@@ -355,7 +366,7 @@ def cuda(monkeypatch):
     fake = SimpleNamespace(
         cuda=FakeCuda(log),
         from_numpy=lambda array: SimpleNamespace(pin_memory=lambda: Pinned(torch.from_numpy(array))),
-        empty=lambda shape, dtype, pin_memory: Pinned(torch.empty(shape, dtype=dtype)),
+        empty=lambda shape, dtype, device, pin_memory: Pinned(torch.empty(shape, dtype=dtype)),
     )
     monkeypatch.setattr(_torch, "import_torch", lambda: fake)
     return log

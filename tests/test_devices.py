@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 from sklearn.base import clone
 
-from arrays import LIBRARIES, array_of, csr_tensor, needs_torch, to_numpy
+from arrays import LIBRARIES, array_of, csr_tensor, needs_jax, needs_torch, to_numpy
 from isokern import (
     IKSVC,
     IKOGDClassifier,
@@ -88,6 +88,19 @@ def test_cells_are_those_of_the_core(partitioning, kind, dtype, library, small_b
         rows = some_rows(X, kind).astype(dtype)
         cells = kernel.apply(array_of(library, rows))
         np.testing.assert_array_equal(to_numpy(cells), kernel.apply(rows))
+
+
+@needs_jax
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("partitioning", ["voronoi", "tree"])
+def test_jax_arrays_get_the_same_answers_without_float64(partitioning, kind):
+    X = make_table(kind, 900, 40).astype(np.float32)
+    rows = some_rows(X, kind).astype(np.float32)
+    model = IKOGDClassifier(partitioning, 8, 120, random_state=0).fit(X, np.arange(900) % 2)
+    there = array_of("jax", rows)
+    np.testing.assert_array_equal(to_numpy(model.kernel_.apply(there)), model.kernel_.apply(rows))
+    np.testing.assert_array_equal(to_numpy(model.kernel_.similarity(there)), model.kernel_.similarity(rows))
+    np.testing.assert_allclose(to_numpy(model.decision_function(there)), model.decision_function(rows), atol=1e-5)
 
 
 @needs_torch

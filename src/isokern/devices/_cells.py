@@ -41,7 +41,7 @@ def cells_of_table(table: Any, fitted: FittedMap, device: str, cells: NDArray[An
     xp = namespace(import_torch().empty(0))
     source = Table(table, fitted.scaling, fitted.names, link, xp)
     is_open = np.ones(source.n, dtype=bool)
-    with full_precision(xp):
+    with full_precision(xp, source.device):
         ready = prepared(fitted.partitionings, source, "float32")
         if ready is not None:
             _fill(source, ready, link, cells, is_open)
@@ -54,8 +54,7 @@ def cells_of_foreign(X: Any, fitted: FittedMap, cell_dtype: np.dtype[Any]) -> An
     """Return the cells of the rows of an array of another library there, (n, t) of int32; None if it cannot be done."""
     partitionings = fitted.partitionings
     source = Foreign(X, fitted.scaling, fitted.names)
-    xp = source.xp
-    with full_precision(xp):
+    with full_precision(source.xp, source.device):
         ready = prepared(partitionings, source, "float32") if source.can_stay else None
         if ready is None:
             return None

@@ -20,7 +20,9 @@ def is_torch(xp: Any) -> bool:
 
 def on_host(xp: Any, device: Any) -> bool:
     """Return whether a device is the CPU, where the compiled core is at hand."""
-    return not is_torch(xp) or device.type == "cpu"
+    if is_torch(xp):
+        return bool(device.type == "cpu")
+    return bool(device.platform == "cpu") if is_jax(xp) else "cupy" not in xp.__name__
 
 
 def memory_budget(xp: Any, device: Any) -> int:
@@ -41,14 +43,15 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 @contextmanager
-def full_precision(xp: Any) -> Iterator[None]:
+def full_precision(xp: Any, device: Any) -> Iterator[None]:
     """Multiply float32 as float32, also where the user has allowed, or the library prefers, fewer bits."""
     if is_torch(xp):
         torch = import_torch()
         before = torch.get_float32_matmul_precision()
         torch.set_float32_matmul_precision("highest")
         try:
-            yield
+            with torch.autocast(device.type, enabled=False):
+                yield
         finally:
             torch.set_float32_matmul_precision(before)
     elif is_jax(xp):

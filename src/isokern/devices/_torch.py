@@ -86,7 +86,7 @@ class CudaLink(Link):
 
     def fetch(self, tensor: Any) -> Callable[[], NDArray[Any]]:
         """Begin to copy back; the function that is returned waits until that is done."""
-        pinned = self._torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+        pinned = self._torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu", pin_memory=True)
         pinned.copy_(tensor, non_blocking=True)
         done = self._torch.cuda.Event()
         done.record(self._torch.cuda.current_stream(self.device))

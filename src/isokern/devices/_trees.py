@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isokern._libraries import has_float64
+from isokern.devices._operations import is_torch
 
 
 class TreesOnDevice:
@@ -54,7 +55,7 @@ class TreesOnDevice:
         self._roots = self._asarray(starts[:-1][order].astype(np.int32))
         self._back = self._asarray(np.argsort(order).astype(np.int32))
         self._first = self._asarray(first.astype(np.int32))
-        self._column = self._asarray(column.astype(np.int32))
+        self._column = self._asarray(column.astype(np.int64 if is_torch(xp) else np.int32))  # as they look up
         self._split = self._asarray(np.where(is_leaf, self._never(), self._comparable(arrays["split"])))
         self._cell = self._asarray(np.where(is_leaf, ~left, 0).astype(np.int32))
 
@@ -84,7 +85,7 @@ class TreesOnDevice:
     def _descend(self, rows: Any, nodes: Any) -> Any:
         """Return the nodes one level below: the left child where the row's value is below the split."""
         xp = self.xp
-        values = xp.take_along_axis(rows, xp.astype(self._look_up(self._column, nodes), xp.int64), axis=1)
+        values = xp.take_along_axis(rows, self._look_up(self._column, nodes), axis=1)
         is_right = values >= self._look_up(self._split, nodes)
         return self._look_up(self._first, nodes) + xp.astype(is_right, xp.int32)
 
