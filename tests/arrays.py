@@ -37,11 +37,11 @@ def csr_tensor(table):
     import torch
     from scipy import sparse
 
-    from isokern.devices._scores import _csr
+    from isokern.devices import _operations
 
     csr = sparse.csr_array(table)
-    starts, columns = (torch.from_numpy(part.astype(np.int64)) for part in (csr.indptr, csr.indices))
-    return _csr(starts, columns, torch.from_numpy(csr.data), csr.shape[1])
+    parts = (torch.from_numpy(part) for part in (csr.indptr, csr.indices, csr.data))
+    return _operations.csr_tensor(*parts, n_columns=csr.shape[1])
 
 
 def to_numpy(array):

@@ -170,6 +170,8 @@ def test_scaling_is_the_same_by_way_of_a_device_and_for_csr(scale, table):
     if scale == "maxabs":
         np.testing.assert_array_equal(kernel.apply(sparse.csr_array(table)), expected)
         np.testing.assert_array_equal(to_numpy(kernel.apply(csr_tensor(table))), expected)
+        single = table.astype(np.float32)
+        np.testing.assert_array_equal(to_numpy(kernel.apply(csr_tensor(single))), kernel.apply(single))
     else:
         with pytest.raises(ValueError, match="X must be dense: the scaling was learned on dense rows"):
             kernel.apply(csr_tensor(table))
@@ -200,6 +202,19 @@ def test_sparse_rows_of_very_many_columns_fall_into_the_same_cells():
         kernel = IsolationKernel(partitioning, 5, 64, random_state=0).fit(X)
         expected = kernel.apply(X)
         np.testing.assert_array_equal(kernel.set_params(device="torch:cpu").apply(X), expected)
+        bad = X.copy()
+        bad.data[bad.indptr[9]] = np.nan
+        with pytest.raises(ValueError, match=r"X must be finite; got NaN in column .*, first in row 9"):
+            kernel.apply(bad)
+
+
+@needs_torch
+def test_sparse_rows_without_any_value_have_cells(table):
+    X = sparse.csr_array((50, 6))
+    for partitioning in ("tree", "voronoi"):
+        kernel = IsolationKernel(partitioning, 5, 16, device="torch:cpu", random_state=0).fit(X)
+        np.testing.assert_array_equal(kernel.apply(X), 0)
+        np.testing.assert_array_equal(kernel.apply(table), 0)
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -244,7 +259,7 @@ def test_a_second_look_in_float64_leaves_fewer_rows_to_the_core(monkeypatch, n_o
     X = make_points("offset", 900, 130)
     kernel = IsolationKernel("voronoi", 10, 200, random_state=0).fit(X)
     expected = kernel.apply(X)
-    for given_rows, device in ((array_of("torch", X), None), (X, "torch:cpu")):
+    for given_rows, device in ((array_of("torch", X), None), (X, "torch:cpu"), (csr_tensor(X), None)):
         kernel.set_params(device=device)
         np.testing.assert_array_equal(to_numpy(kernel.apply(given_rows)), expected)
         monkeypatch.setattr(_cells, "on_host", lambda xp, device: False)

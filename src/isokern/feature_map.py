@@ -265,8 +265,7 @@ class IsolationKernel(TransformerMixin, RowsEstimator):
         """Return the cells of checked rows."""
         cells: NDArray[Any] = np.empty((table.shape[0], self._t), dtype=self._cell_dtype)
         fitted = None if is_compiled_core(self.device) else self._fitted_map()
-        if fitted is not None:
-            cells_of_table(table, fitted, str(self.device), cells)
+        if fitted is not None and cells_of_table(table, fitted, str(self.device), cells):
             return cells
         names, threads = getattr(self, "feature_names_in_", None), n_threads(self.n_jobs)
         for begin, block in row_blocks(table, names):

@@ -35,19 +35,21 @@ class FittedMap(NamedTuple):
     threads: int
 
 
-def cells_of_table(table: Any, fitted: FittedMap, device: str, cells: NDArray[Any]) -> None:
-    """Write the cells of a table's rows into ``cells``, (n, t), by way of a PyTorch device."""
+def cells_of_table(table: Any, fitted: FittedMap, device: str, cells: NDArray[Any]) -> bool:
+    """Write the cells of a table's rows into ``cells``, (n, t), by way of a PyTorch device; return whether it can."""
     link = link_to(torch_device(device))
     xp = namespace(import_torch().empty(0))
     source = Table(table, fitted.scaling, fitted.names, link, xp)
-    is_open = np.ones(source.n, dtype=bool)
+    is_open = np.empty(source.n, dtype=bool)
     with full_precision(xp, source.device):
         ready = prepared(fitted.partitionings, source, "float32")
-        if ready is not None:
-            _fill(source, ready, link, cells, is_open)
-            _refine(source, fitted.partitionings, link, cells, is_open)
+        if ready is None:
+            return False
+        _fill(source, ready, link, cells, is_open)
+        _refine(source, fitted.partitionings, link, cells, is_open)
     for numbers, settled in _settled(source, fitted, np.flatnonzero(is_open), cells.dtype):
         cells[numbers] = settled
+    return True
 
 
 def cells_of_foreign(X: Any, fitted: FittedMap, cell_dtype: np.dtype[Any]) -> Any:

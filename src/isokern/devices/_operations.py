@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -112,8 +113,10 @@ def write_out(parts: tuple[Any, Any, Any], n_columns: int, numbers: Any | None) 
     return table.index_put_((rows, columns), values)
 
 
-def csr_tensor(table: Any, device: Any) -> Any:
-    """Return a SciPy CSR array as a CSR tensor on a device."""
-    torch = import_torch()
-    parts = (torch.from_numpy(part).to(device) for part in (table.indptr, table.indices, table.data))
-    return torch.sparse_csr_tensor(*parts, size=table.shape, check_invariants=False)
+def csr_tensor(starts: Any, columns: Any, values: Any, *, n_columns: int) -> Any:
+    """Return a CSR tensor, without PyTorch's warning that such are new."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+        return import_torch().sparse_csr_tensor(
+            starts, columns, values, size=(len(starts) - 1, n_columns), check_invariants=False
+        )

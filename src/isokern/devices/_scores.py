@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -12,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isokern._libraries import device_of, has_float64, like, namespace
-from isokern.devices._operations import is_torch, memory_budget
-from isokern.devices._torch import import_torch
+from isokern.devices._operations import csr_tensor, is_torch, memory_budget
 
 # owner -> (its table, how far it had learned, where the copy is, the copy)
 _KEPT: WeakKeyDictionary[Any, tuple[NDArray[Any], int, str, Any]] = WeakKeyDictionary()
@@ -27,18 +25,11 @@ def foreign_features(cells: Any, starts: NDArray[np.int64], *, single: bool, spa
     if sparse_output and is_torch(xp):
         columns = cells + like(starts[:-1].astype(np.int32), cells)
         values = xp.full((n * t,), value, dtype=dtype, device=cells.device)
-        return _csr(like(np.arange(n + 1, dtype=np.int32) * t, cells), columns.reshape(-1), values, int(starts[-1]))
+        row_starts = like(np.arange(n + 1, dtype=np.int32) * t, cells)
+        return csr_tensor(row_starts, columns.reshape(-1), values, n_columns=int(starts[-1]))
     numbers = xp.arange(int(starts[1]), dtype=cells.dtype, device=device_of(cells))
     is_cell = xp.expand_dims(cells, axis=2) == numbers
     return xp.astype(xp.reshape(is_cell, (n, int(starts[-1]))), dtype) * value
-
-
-def _csr(starts: Any, columns: Any, values: Any, n_columns: int) -> Any:
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
-        return import_torch().sparse_csr_tensor(
-            starts, columns, values, size=(len(starts) - 1, n_columns), check_invariants=False
-        )
 
 
 def foreign_shares(first: Any, second: Any, *, single: bool) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -93,9 +94,9 @@ class Foreign:
         """Return rows begin to end as a mapper takes them."""
         xp = self.xp
         rows = self._X[begin:end, :] if self._csr is None else self._written_out(mapper, begin, end)
-        rows = xp.astype(rows, getattr(xp, "float32" if self._is_narrow else "float64"), copy=False)
+        rows = xp.astype(rows, getattr(xp, self.row_dtype.name), copy=False)
         if self._scaling is not None and self._csr is None:
-            rows = (xp.astype(rows, xp.float64, copy=False) - self._offset) / self._divisor
+            rows = (rows - self._offset) / self._divisor
         return mapper.place(rows)
 
     def _written_out(self, mapper: OnDevice, begin: int, end: int) -> Any:
@@ -111,12 +112,18 @@ class Foreign:
         if self._csr is None:
             rows = self.xp.take(self._X, self.xp.asarray(numbers, device=self.device), axis=0)
         else:
-            rows = csr_tensor(to_host(self._X)[numbers], self.device)
+            table = self._on_host[numbers]
+            parts = (self.xp.asarray(part, device=self.device) for part in (table.indptr, table.indices, table.data))
+            rows = csr_tensor(*parts, n_columns=table.shape[1])
         return Foreign(rows, self._scaling, self._names)
+
+    @cached_property
+    def _on_host(self) -> Any:
+        return to_host(self._X)
 
     def core_rows(self, numbers: NDArray[np.int64]) -> CoreRows:
         """Return some of the rows as the compiled core takes them; raise if they are not finite."""
-        table = to_host(self.take(numbers)._X)
+        table = to_host(self.take(numbers)._X) if self._csr is None else self._on_host[numbers]
         rows = core_rows(table, 0, table.shape[0])
         if not isinstance(rows, CsrRows):
             bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))

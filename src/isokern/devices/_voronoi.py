@@ -75,8 +75,9 @@ class VoronoiOnDevice:
         """Return whether points have magnitudes, columns and a size that products can handle."""
         table = as_scipy(points)
         values = table.data if sparse.issparse(table) else table
+        largest = max(values.max(initial=0.0), -values.min(initial=0.0))
         n_bytes = 4 * n_rows(points) * n_columns(points)
-        return n_columns(points) <= _MOST_COLUMNS and n_bytes <= largest_pool and bool(np.abs(values).max() < _LARGEST)
+        return n_columns(points) <= _MOST_COLUMNS and n_bytes <= largest_pool and bool(largest < _LARGEST)
 
     @property
     def bytes_per_row(self) -> int:
