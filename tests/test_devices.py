@@ -272,7 +272,9 @@ def test_a_second_look_in_float64_leaves_fewer_rows_to_the_core(monkeypatch, n_o
 @needs_torch
 @pytest.mark.parametrize("partitioning", ["voronoi", "tree"])
 def test_devices_without_float64_give_the_same_cells(partitioning, table, monkeypatch):
-    for module in ("_sources", "_trees"):
+    import torch
+
+    for module in ("_sources", "_trees", "_voronoi"):
         monkeypatch.setattr(f"isokern.devices.{module}.has_float64", lambda xp, device: False)
     X = 1e6 + table
     kernel = IsolationKernel(partitioning, 10, 64, random_state=0).fit(X)
@@ -280,6 +282,10 @@ def test_devices_without_float64_give_the_same_cells(partitioning, table, monkey
         expected = kernel.set_params(device=None).apply(rows)
         np.testing.assert_array_equal(kernel.set_params(device="torch:cpu").apply(rows), expected)
     np.testing.assert_array_equal(to_numpy(kernel.apply(array_of("torch", X))), kernel.apply(X))
+    mappers = [mapper for mapper, _ in kernel._partitionings.on_devices.values()]
+    tensors = [value for mapper in mappers for value in vars(mapper).values() if isinstance(value, torch.Tensor)]
+    assert tensors
+    assert torch.float64 not in {tensor.dtype for tensor in tensors}
 
 
 @given(st.lists(st.floats(allow_nan=False), min_size=2, max_size=8))

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from isokern._libraries import has_float64
 from isokern._rows import CoreRows, as_scipy, n_columns, n_rows
 from isokern.devices._operations import is_torch, multiply_add, smallest_two
 
@@ -67,7 +68,9 @@ class VoronoiOnDevice:
         # float64 products round no more coarsely than the distance itself, whose rounding counts then, too.
         n_roundings = self.n_columns + 32 if self.dtype == np.float32 else 3 * self.n_columns + 64
         self.kappa = 1.05 * n_roundings * self._roundoff
-        self._centre_there = self._asarray(self._placement.centre.astype(row_dtype))
+        # Without float64, such rows are placed on the host.
+        is_placed_there = np.dtype(row_dtype) == np.float32 or has_float64(xp, device)
+        self._centre_there = self._asarray(self._placement.centre.astype(row_dtype)) if is_placed_there else None
         self._lay_out(points, pool, places)
 
     @staticmethod
