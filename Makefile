@@ -7,7 +7,7 @@ SHELL := bash
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench scaling wheel clean
+.PHONY: help demo test test-gpu lint format bench bench-gpu scaling wheel clean
 
 PYTHON ?= python3
 # Another interpreter has another environment, so that going to and fro rebuilds nothing.
@@ -18,13 +18,18 @@ CPP := $(shell find cpp -name '*.[ch]pp' -o -name '*.h')
 BUILD := pyproject.toml CMakeLists.txt $(CPP)
 
 help:  ## say what there is
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 11
 
 demo: $(VENV)/.installed-plot  ## show isokern at work
 	@$(BIN)/isokern demo
 
 test: $(VENV)/.installed-test  ## run the tests and the examples in docstrings
 	@$(BIN)/pytest $(ARGS)
+
+# PyTorch has an environment of its own, so that nothing else ever depends on it.
+test-gpu:  ## run the tests of devices with PyTorch
+	@$(MAKE) --no-print-directory VENV=$(VENV)-gpu $(VENV)-gpu/.installed-torch
+	@$(VENV)-gpu/bin/pytest $(or $(ARGS),tests/test_devices.py tests/test_device_blocks.py tests/test_cli_devices.py)
 
 lint: $(VENV)/.installed-lint  ## check style, types and layers
 	$(BIN)/ruff check
@@ -41,6 +46,10 @@ format: $(VENV)/.installed-lint  ## put the sources in form
 # Only whole runs replace the pages in the docs: with ARGS nothing is written that they do not ask for.
 bench: $(VENV)/.installed-bench  ## time the work beside the peers, into docs/results/peers.md and .json
 	@$(BIN)/python benchmarks/peers.py $(or $(ARGS),--save docs/results/peers)
+
+bench-gpu:  ## time the map on PyTorch's CPU device and a GPU, where there is one, beside torch.cdist
+	@$(MAKE) --no-print-directory VENV=$(VENV)-gpu $(VENV)-gpu/.installed-torch
+	@$(VENV)-gpu/bin/python benchmarks/devices.py $(ARGS)
 
 scaling: $(VENV)/.installed-bench  ## measure how cost grows, into docs/results/scaling.md, .json and .png
 	@$(BIN)/python benchmarks/scaling.py $(or $(ARGS),--save docs/results/scaling)
@@ -71,3 +80,7 @@ $(VENV)/.installed-%: $(VENV)/.tools $(BUILD)
 	@echo "Building isokern for $*"
 	@$(INSTALL) '.[$*]'
 	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-torch: $(VENV)/.installed-test
+	@$(PIP) install torch==2.13.0
+	@touch $@

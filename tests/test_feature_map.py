@@ -389,7 +389,7 @@ def test_negative_zero_is_zero(partitioning):
             "max_depth must be None unless the partitioning is a tree; got 3",
         ),
         ({"scale": "robust"}, 'scale must be None, "minmax", "standard".* "maxabs"; got .robust.'),
-        ({"device": "cuda"}, "device must be None or \"cpu\"; got 'cuda'"),
+        ({"device": "abacus"}, "device must be None, \"cpu\" or a PyTorch device.*; got 'abacus'"),
         ({"n_jobs": 0}, "n_jobs == 0"),
     ],
     ids=str,

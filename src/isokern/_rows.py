@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from isokern import _core
+from isokern._libraries import check_detached, is_foreign, to_host
 
 _BLOCK_ROWS = 8192
 _BLOCK_VALUES = 2**21
@@ -40,7 +41,13 @@ class RowsEstimator(BaseEstimator):
 
 
 def check_rows(estimator: Any, X: Any, *, reset: bool, min_rows: int = 2) -> Any:
-    """Return X as an array or CSR of numbers, as yet unchecked for NaN; with ``reset``, learn its columns."""
+    """Return X as an array or CSR of numbers, as yet unchecked for NaN; with ``reset``, learn its columns.
+
+    An array of another library, such as a tensor, comes to the host.
+    """
+    if is_foreign(X):
+        check_detached(X)
+        X = to_host(X)
     X = validate_data(
         estimator,
         X,
@@ -65,7 +72,7 @@ def row_blocks(X: Any, names: NDArray[Any] | None = None) -> Iterator[tuple[int,
     size = int(np.clip(_BLOCK_VALUES / max(1.0, per_row), 256, _BLOCK_ROWS))
     for begin in range(0, X.shape[0], size):
         rows = core_rows(X, begin, min(begin + size, X.shape[0]))
-        _check_block_finite(rows, begin, names)
+        check_block_finite(rows, begin, names)
         yield begin, rows
 
 
@@ -121,7 +128,8 @@ def _canonical(rows: CsrRows) -> CsrRows:
     return CsrRows(table.data, table.indices.astype(np.int32), starts, rows.n_columns)
 
 
-def _check_block_finite(rows: CoreRows, first_row: int, names: NDArray[Any] | None) -> None:
+def check_block_finite(rows: CoreRows, first_row: int, names: NDArray[Any] | None) -> None:
+    """Raise if rows, the first of which has that number, hold NaN or infinity."""
     values = rows.values if isinstance(rows, CsrRows) else rows.reshape(-1)
     place = _core.find_nonfinite(values)
     if place < 0:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from isokern import _core
 from isokern._checks import is_integer, n_threads, one_of, unchanged_on_error
+from isokern._libraries import check_foreign, check_same_place, is_foreign, like, namespace, to_host
 from isokern._rows import (
     CoreRows,
     RowsEstimator,
@@ -26,6 +27,15 @@ from isokern._rows import (
     row_blocks,
 )
 from isokern._scaling import Scaling, check_scale
+from isokern.devices import (
+    FittedMap,
+    cells_of_foreign,
+    cells_of_table,
+    foreign_features,
+    foreign_shares,
+    is_compiled_core,
+    torch_device,
+)
 from isokern.partitionings import PARTITIONINGS, IsolationTrees, OwnPartitionings, Partitioning, VoronoiCells
 
 _LARGEST_AUTO = 16384
@@ -59,8 +69,10 @@ class IsolationKernel(TransformerMixin, RowsEstimator):
         trees do not care. Sparse input takes None or "maxabs".
     sparse_output : bool, default=True
         Whether ``transform`` returns CSR or a dense array.
-    device : None or "cpu", default=None
-        Where rows are mapped. Other devices are not available in this version.
+    device : None, "cpu", "cuda", "cuda:1", "mps", "xpu" or "torch:cpu", default=None
+        Where rows of NumPy and SciPy are mapped: None and "cpu" mean the compiled core, others PyTorch's devices, which
+        give the same cells. Arrays of other libraries, such as tensors, are mapped where they are and answered there:
+        cells as int32, ``transform`` as a CSR tensor of PyTorch or else a dense array.
     n_jobs : int, default=None
         Number of threads; None means as many as OpenMP allows, -1 all cores. Results never depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -168,7 +180,7 @@ class IsolationKernel(TransformerMixin, RowsEstimator):
             Cell numbers from 0, of the smallest unsigned type that fits.
         """
         check_is_fitted(self)
-        return self._apply(check_rows(self, X, reset=False))
+        return self._apply_foreign(X) if is_foreign(X) else self._apply(check_rows(self, X, reset=False))
 
     def transform(self, X: ArrayLike) -> Any:
         """Return the feature map: for each partitioning 1/sqrt(t) in the column of the row's cell, else 0.
@@ -183,6 +195,8 @@ class IsolationKernel(TransformerMixin, RowsEstimator):
             float32 for float32 X, else float64. The dot product of two rows is their similarity.
         """
         check_is_fitted(self)
+        if is_foreign(X):
+            return self._transform_foreign(X)
         table = check_rows(self, X, reset=False)
         dtype = np.dtype(np.float32 if table.dtype == np.float32 else np.float64)
         self._check_width(table.shape[0])
@@ -203,6 +217,8 @@ class IsolationKernel(TransformerMixin, RowsEstimator):
             Symmetric and positive semi-definite for Y = X, with a diagonal of exactly 1.
         """
         check_is_fitted(self)
+        if is_foreign(X) or is_foreign(Y):
+            return self._similarity_foreign(X, Y)
         table = check_rows(self, X, reset=False)
         other = table if Y is None else check_rows(self, Y, reset=False)
         first = self._apply(table)
@@ -248,9 +264,27 @@ class IsolationKernel(TransformerMixin, RowsEstimator):
     def _apply(self, table: Any) -> NDArray[Any]:
         """Return the cells of checked rows."""
         cells: NDArray[Any] = np.empty((table.shape[0], self._t), dtype=self._cell_dtype)
-        for begin, block in row_blocks(table, getattr(self, "feature_names_in_", None)):
-            self._partitionings.apply(self._scaled(block), cells[begin : begin + n_rows(block)], n_threads(self.n_jobs))
+        fitted = None if is_compiled_core(self.device) else self._fitted_map()
+        if fitted is not None and cells_of_table(table, fitted, str(self.device), cells):
+            return cells
+        names, threads = getattr(self, "feature_names_in_", None), n_threads(self.n_jobs)
+        for begin, block in row_blocks(table, names):
+            self._partitionings.apply(self._scaled(block), cells[begin : begin + n_rows(block)], threads)
         return cells
+
+    def _fitted_map(self) -> FittedMap | None:
+        """Return what a device needs to know of the map; None for partitionings of the user's own."""
+        if isinstance(self._partitionings, OwnPartitionings):
+            return None
+        names = getattr(self, "feature_names_in_", None)
+        return FittedMap(self._partitionings, self._scaling, names, n_threads(self.n_jobs))
+
+    def _apply_foreign(self, X: Any) -> Any:
+        """Return the cells of the rows of an array of another library: there or, where that cannot be, by the core."""
+        check_foreign(self, X)
+        fitted = self._fitted_map()
+        cells = None if fitted is None else cells_of_foreign(X, fitted, self._cell_dtype)
+        return like(self._apply(to_host(X)).astype(np.int32), X) if cells is None else cells
 
     def _apply_few(self, X: NDArray[Any]) -> NDArray[Any] | None:
         """Return the cells of a few plain rows, without scikit-learn's costly checks; None if X is anything else."""
@@ -267,6 +301,22 @@ class IsolationKernel(TransformerMixin, RowsEstimator):
         cells: NDArray[Any] = np.empty((X.shape[0], self._t), dtype=self._cell_dtype)
         self._partitionings.apply(self._scaled(X), cells, 1)
         return cells
+
+    def _transform_foreign(self, X: Any) -> Any:
+        if isinstance(self._partitionings, OwnPartitionings):  # whose numbers of cells may differ
+            features = self.transform(to_host(X))
+            return like(features.toarray() if self.sparse_output else features, X)
+        self._check_width(X.shape[0])
+        cells, single = self._apply_foreign(X), X.dtype == namespace(X).float32
+        return foreign_features(cells, self._cell_starts, single=single, sparse_output=self.sparse_output)
+
+    def _similarity_foreign(self, X: Any, Y: Any) -> Any:
+        if Y is not None:
+            check_same_place(X, Y)
+        first = self._apply_foreign(X)
+        second = first if Y is None else self._apply_foreign(Y)
+        single = namespace(X).float32
+        return foreign_shares(first, second, single=X.dtype == single and (Y is None or Y.dtype == single))
 
     def _check_width(self, n: int) -> None:
         t, width = self._t, self._n_features_out
@@ -291,6 +341,9 @@ class IsolationKernel(TransformerMixin, RowsEstimator):
 
     def _check_cells(self, cells: Any) -> NDArray[Any]:
         """Return cells in the form that apply gives them; raise if they cannot come from this kernel."""
+        if is_foreign(cells):
+            self._check_cells(to_host(cells))
+            return cells
         array = np.asarray(cells)
         if array.ndim != 2 or array.shape[1] != self._t or array.dtype.kind not in "ui":
             raise ValueError(
@@ -377,8 +430,10 @@ class IsolationKernel(TransformerMixin, RowsEstimator):
             raise ValueError(f"max_depth must be None unless the partitioning is a tree; got {self.max_depth!r}.")
         check_scale(self.scale)
         n_threads(self.n_jobs)
-        if self.device not in (None, "cpu"):
-            raise ValueError(f'device must be None or "cpu"; got {self.device!r}.')
+        if not is_compiled_core(self.device):
+            if is_own:
+                raise ValueError(f"device must be None for a partitioning of your own; got {self.device!r}.")
+            torch_device(self.device)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

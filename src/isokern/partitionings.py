@@ -46,7 +46,13 @@ class IsolationTrees:
         self.n_columns = n_columns
         self.n_cells = n_cells
         self.arrays = arrays
+        self.on_devices: dict[Any, Any] = {}  # what isokern.devices keeps; no part of the learned state
         self._map = _core.TreeMap(**arrays, n_columns=n_columns, n_cells=n_cells)
+
+    @property
+    def n_partitionings(self) -> int:
+        """The number of trees."""
+        return len(self.arrays["starts"]) - 1
 
     @classmethod
     def learn(
@@ -76,7 +82,13 @@ class VoronoiCells:
     def __init__(self, points: CoreRows, samples: NDArray[np.int32]) -> None:
         self.points = points
         self.samples = samples
+        self.on_devices: dict[Any, Any] = {}  # what isokern.devices keeps; no part of the learned state
         self._map = _core.VoronoiMap(points, samples, principal_axes(points, samples.shape[1]))
+
+    @property
+    def n_partitionings(self) -> int:
+        """The number of samples."""
+        return len(self.samples)
 
     @classmethod
     def learn(

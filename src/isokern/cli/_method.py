@@ -58,6 +58,7 @@ def make_learner(
     scale: str,
     seed: int,
     threads: int | None,
+    device: str | None = None,
     initial: int | None = None,
     settings: list[str] | None = None,
 ) -> Any:
@@ -75,6 +76,7 @@ def make_learner(
         "n_partitionings": ("--partitionings", partitionings),
         "n_initial": ("--initial", initial if method != "ik-svm" else None),
         "n_jobs": ("--threads", threads),
+        "device": ("--device", device),
     }
     parameters = {"scale": _scale(scale, is_dense), "random_state": seed}
     known = inspect.signature(make).parameters

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from isokern.devices import is_compiled_core, torch_device
+
 
 def panel(name: str) -> Any:
     """Return what makes options that stand together in the help under a name."""
@@ -24,8 +26,26 @@ def check_target(option: str, path: str | None) -> None:
         raise ValueError(f"{option} must be a file; got the folder {path}.")
 
 
+def use_device(learner: Any, device: str | None) -> None:
+    """Let a model that was loaded map rows on a device."""
+    if device is None:
+        return
+    kernel = getattr(learner, "kernel_", None)
+    if kernel is None:
+        raise ValueError(f"--device must be for a model with a map; got one of class {type(learner).__name__}.")
+    if not is_compiled_core(device):
+        torch_device(device)
+    kernel.device = device
+
+
 Model = Annotated[str, typer.Argument(help="A model that fit or stream has saved.", show_default=False)]
 Block = Annotated[int, typer.Option(min=1, help="Rows that are read, predicted and learned at a time.")]
+Device = Annotated[
+    str | None,
+    typer.Option(
+        help="Where rows are mapped: cpu, or a PyTorch device such as cuda, cuda:1 or mps.", show_default=False
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 Metrics = Annotated[
     str,

@@ -10,7 +10,7 @@ import typer
 import isokern
 from isokern.cli import _input
 from isokern.cli._input import Input, listed
-from isokern.cli._options import Block, Metrics, Model, Quiet
+from isokern.cli._options import Block, Device, Metrics, Model, Quiet, use_device
 from isokern.cli._outputs import plain_numbers
 from isokern.cli._show import followed, print_facts
 from isokern.evaluation import measure
@@ -25,6 +25,7 @@ def evaluate(
     metrics: Metrics = "",
     block: Block = 10_000,
     as_json: Json = False,
+    device: Device = None,
     quiet: Quiet = False,
     format: _input.Format = None,
     label: _input.Label = None,
@@ -38,6 +39,7 @@ def evaluate(
     Example: isokern evaluate a9a.isokern a9a.t --metrics auc,f1
     """
     learner = isokern.load(model)
+    use_device(learner, device)
     source = Input(file, format, label, listed(columns), features, zero_based, dense).with_columns_of(learner)
     source.check_labelled()
     facts = measured(learner, source, metrics, block=block, quiet=quiet)

@@ -32,6 +32,7 @@ def fit(
     seed: _method.Seed = 0,
     settings: _method.Set = None,
     threads: _method.Threads = None,
+    device: _options.Device = None,
     format: _input.Format = None,
     label: _input.Label = None,
     columns: _input.Columns = None,
@@ -57,6 +58,7 @@ def fit(
         scale=scale,
         seed=seed,
         threads=threads,
+        device=device,
         settings=settings,
     )
     names = source.feature_names()

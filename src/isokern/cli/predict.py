@@ -14,7 +14,7 @@ import isokern
 from isokern._files import replacing
 from isokern.cli import _input
 from isokern.cli._input import Input, label_text, listed
-from isokern.cli._options import Block, Model, Quiet, check_target
+from isokern.cli._options import Block, Device, Model, Quiet, check_target, use_device
 from isokern.cli._show import followed
 
 Out = Annotated[str, typer.Option("--out", "-o", help="Where to write; - is standard output.")]
@@ -30,6 +30,7 @@ def predict(
     scores: Scores = False,
     proba: Probabilities = False,
     block: Block = 1000,
+    device: Device = None,
     quiet: Quiet = False,
     format: _input.Format = None,
     columns: _input.Columns = None,
@@ -43,6 +44,7 @@ def predict(
     """
     check_target("--out", out)
     learner = isokern.load(model)
+    use_device(learner, device)
     method = _method_name(learner, scores=scores, proba=proba)
     source = Input(file, format, None, listed(columns), features, zero_based, dense).with_columns_of(learner)
     with _writing(out) as target:

@@ -70,6 +70,7 @@ def stream(
     seed: _method.Seed = 0,
     settings: _method.Set = None,
     threads: _method.Threads = None,
+    device: _options.Device = None,
     format: _input.Format = None,
     label: _input.Label = None,
     columns: _input.Columns = None,
@@ -96,6 +97,7 @@ def stream(
         scale=scale,
         seed=seed,
         threads=threads,
+        device=device,
         initial=initial,
         settings=settings,
     )

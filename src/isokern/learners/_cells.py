@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from isokern import _core
 from isokern._checks import is_number, one_of, unchanged_on_error
+from isokern._libraries import is_foreign, to_host
 from isokern.feature_map import IsolationKernel
 from isokern.learners._mapped import MappedEstimator
 from isokern.learners._online import OnlineLearner, check_weights
@@ -91,6 +92,7 @@ class CellLearner(MappedEstimator, OnlineLearner):
                     f"{type(self).__name__} must know the map that made the cells: call fit or partial_fit first, or "
                     "give a fitted kernel."
                 )
+            cells = to_host(cells) if is_foreign(cells) else cells
             cells = kernel._check_cells(cells) if is_first else self._known_cells(cells)
             if not len(cells):
                 raise ValueError("cells must have at least 1 row; got 0.")

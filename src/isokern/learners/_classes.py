@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_consistent_length
 
 from isokern._checks import is_number, n_threads
+from isokern._libraries import in_library_of
 from isokern.learners._mapped import labels_of
 from isokern.learners._online import OnlineLearner
 
@@ -60,7 +61,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         scores : ndarray of shape (n,) for two classes, else (n, n_classes)
             For two classes, positive scores speak for the second.
         """
-        return self._score(self._map(X)) if self._has_begun else self._early_scores(X)
+        return in_library_of(X, self._score(self._map(X)) if self._has_begun else self._early_scores(X))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class of each row.

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
+from isokern._libraries import is_foreign, to_host
 from isokern._rows import RowsEstimator, check_rows
+from isokern.devices import foreign_labels
 from isokern.feature_map import IsolationKernel
 
 KERNEL_PARAMETERS = ("partitioning", "n_partitionings", "n_cells", "max_depth", "scale", "device")
@@ -64,6 +66,8 @@ class MappedEstimator(RowsEstimator):
 
     def _map(self, X: Any) -> NDArray[Any]:
         """Return the cells of rows, which must be like those that were fitted."""
+        if is_foreign(X):
+            return self.kernel_._apply_foreign(X)
         if type(X) is np.ndarray and not hasattr(self, "feature_names_in_"):
             cells = self.kernel_._apply_few(X)
             if cells is not None:
@@ -83,4 +87,7 @@ def unwrapped(kernel: Any) -> Any:
 
 def labels_of(scores: NDArray[np.float64], classes: NDArray[Any]) -> NDArray[Any]:
     """Return the class of the largest score; one column of scores speaks for the second class where positive."""
+    if is_foreign(scores) and classes.dtype.kind in "buif":
+        return foreign_labels(scores, classes)
+    scores = to_host(scores) if is_foreign(scores) else scores
     return classes[scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)]

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from isokern import _core
 from isokern._checks import own_arrays
+from isokern._libraries import is_foreign, like, to_host
+from isokern.devices import foreign_scores
 
 Table = NDArray[np.float64]
 
@@ -55,9 +57,20 @@ class CellWeights(Coefficients):
 
     def score(self, cells: NDArray[Any], threads: int) -> Table:
         """Return the scores of rows, (n, n_columns)."""
+        if is_foreign(cells):
+            return self._score_foreign(cells)
         scores = np.empty((len(cells), self.n_columns))
         _core.score_primal(cells, self.starts, self.values, self.sums, self.clock, self.naive, scores, threads)
         return scores
+
+    def _score_foreign(self, cells: Any) -> Any:
+        """Return the scores where the cells are; weights, their sums and the clock as in cpp/online.hpp."""
+        clock, t, values, sums = self.clock, len(self.starts) - 1, self.values, self.sums
+        if sums is None:
+            factor, make = clock.scale / t, lambda: values
+        else:
+            factor, make = 1.0 / (max(1, clock.rounds) * t), lambda: clock.scale_sum * values - sums
+        return factor * foreign_scores(cells, self.starts, self, table=values, rounds=clock.rounds, make=make)
 
     def rearrange(self, columns: Sequence[int], signs: Sequence[float]) -> None:
         """Make new columns out of old ones, each times a sign."""
@@ -88,6 +101,8 @@ class SupportVectors(Coefficients):
 
     def score(self, cells: NDArray[Any], threads: int) -> Table:
         """Return the scores of rows, (n, n_columns)."""
+        if is_foreign(cells):
+            return like(self.score(to_host(cells).astype(self.cells.dtype), threads), cells)
         scores = np.empty((len(cells), self.n_columns))
         _core.score_dual(cells, self.starts, self.cells, self.n, self.values, self.sums, self.clock, scores, threads)
         return scores

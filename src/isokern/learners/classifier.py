@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit, softmax
 from sklearn.utils.validation import check_is_fitted
 
+from isokern._libraries import in_library_of, is_foreign, like, to_host
 from isokern.feature_map import IsolationKernel
 from isokern.learners._calibration import ScoreWindow, favour
 from isokern.learners._cells import CellLearner
@@ -179,7 +180,7 @@ class IKOGDClassifier(OnlineClassifier, CellLearner):
         if self._has_begun:
             return self._probabilities(scores)
         counts = self._early_counts()
-        return np.tile(counts / counts.sum(), (len(scores), 1))
+        return in_library_of(X, np.tile(counts / counts.sum(), (scores.shape[0], 1)))
 
     def predict_cells(self, cells: ArrayLike) -> NDArray[Any]:
         """Return the class of rows that ``kernel_.apply`` has mapped already.
@@ -209,6 +210,8 @@ class IKOGDClassifier(OnlineClassifier, CellLearner):
         return self._probabilities(self.decision_function_cells(cells))
 
     def _probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        if is_foreign(scores):
+            return like(self._probabilities(to_host(scores)), scores)
         if len(self.classes_) == 1:
             return np.ones((len(scores), 1))
         columns = scores if scores.ndim == 2 else np.column_stack([np.zeros(len(scores)), scores])

@@ -11,6 +11,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted
 
 from isokern._checks import is_number, n_threads
+from isokern._libraries import in_library_of
 from isokern.feature_map import IsolationKernel
 from isokern.learners._cells import CellLearner
 
@@ -148,7 +149,7 @@ class IKOGDRegressor(RegressorMixin, CellLearner):
         """
         if self._has_begun:
             return self._score(self._map(X))
-        return np.full(self._checked_rows(X).shape[0], self.mean_)
+        return in_library_of(X, np.full(self._checked_rows(X).shape[0], self.mean_))
 
     def predict_cells(self, cells: ArrayLike) -> NDArray[np.float64]:
         """Return the predicted target of rows that ``kernel_.apply`` has mapped already.

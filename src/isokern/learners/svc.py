@@ -16,7 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from isokern import _core
 from isokern._checks import is_integer, is_number, n_threads, one_of, unchanged_on_error
+from isokern._libraries import is_foreign, like, to_host
 from isokern._rows import check_rows
+from isokern.devices import foreign_scores
 from isokern.feature_map import IsolationKernel
 from isokern.learners._classes import check_class_weight, check_labels, check_two_classes
 from isokern.learners._mapped import MappedEstimator, draw_seed, labels_of
@@ -159,7 +161,7 @@ class IKSVC(ClassifierMixin, MappedEstimator):
         kernel = self._given_kernel()
         if kernel is None:
             raise NotFittedError("IKSVC must know the map that made the cells: give a fitted kernel.")
-        cells = kernel._check_cells(cells)
+        cells = kernel._check_cells(to_host(cells) if is_foreign(cells) else cells)
         if not len(cells):
             raise ValueError("cells must have at least 1 row; got 0.")
         labels, weights = self._check_targets(cells, y, sample_weight)
@@ -277,8 +279,16 @@ class IKSVC(ClassifierMixin, MappedEstimator):
             raise ValueError(f"max_iter must be an integer of at least 1; got {self.max_iter!r}.")
 
     def _score(self, cells: NDArray[Any]) -> NDArray[np.float64]:
+        if is_foreign(cells):
+            return self._score_foreign(cells)
         scores = np.empty((len(cells), self._weights.shape[1]))
         starts, threads = self.kernel_._cell_starts, n_threads(self.n_jobs)
         _core.score_primal(cells, starts, self._weights, None, _core.Clock(), False, scores, threads)
         scores += self.intercept_
+        return scores if len(self.classes_) > 2 else scores[:, 0]
+
+    def _score_foreign(self, cells: Any) -> Any:
+        starts, weights = self.kernel_._cell_starts, self._weights
+        scores = foreign_scores(cells, starts, self, table=weights, rounds=0, make=lambda: weights) / self.kernel_._t
+        scores = scores + like(self.intercept_, cells)
         return scores if len(self.classes_) > 2 else scores[:, 0]

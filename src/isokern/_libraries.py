@@ -1,0 +1,134 @@
+"""Arrays of other libraries than NumPy and SciPy: whose they are, where they live, and how they come to the host."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import _check_feature_names, _check_n_features
+
+
+def is_foreign(X: Any) -> bool:
+    """Return whether X is an array of another library, such as a PyTorch tensor, on whatever device."""
+    if isinstance(X, np.ndarray | np.generic) or sparse.issparse(X):
+        return False
+    # CuPy's arrays have no namespace of their own in all versions; PyTorch's have in none.
+    return hasattr(X, "__array_namespace__") or is_tensor(X) or type(X).__module__.partition(".")[0] == "cupy"
+
+
+def is_tensor(X: Any) -> bool:
+    """Return whether X is a PyTorch tensor, without importing PyTorch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(X, torch.Tensor)
+
+
+def is_csr(X: Any) -> bool:
+    """Return whether X is a sparse PyTorch tensor, of which only the CSR layout is taken."""
+    if not is_tensor(X) or str(X.layout) == "torch.strided":
+        return False
+    if str(X.layout) != "torch.sparse_csr":
+        raise ValueError(f"X must be dense or CSR; got {X.layout}. Call X.to_sparse_csr() first.")
+    return True
+
+
+def namespace(X: Any) -> Any:
+    """Return the library of an array, in the form of the Array API standard."""
+    return _array_api_compat().array_namespace(X)
+
+
+def device_of(X: Any) -> Any:
+    """Return the device that an array lives on."""
+    return _array_api_compat().device(X)
+
+
+def is_jax(xp: Any) -> bool:
+    """Return whether a namespace is JAX's."""
+    return xp.__name__.startswith("jax")
+
+
+def has_float64(xp: Any, device: Any) -> bool:
+    """Return whether a device computes in float64; those of Apple do not, nor does JAX unless told to."""
+    if is_jax(xp):
+        import jax
+
+        return bool(jax.config.jax_enable_x64)
+    try:
+        return bool(xp.zeros(1, dtype=xp.float64, device=device).dtype == xp.float64)
+    except (TypeError, RuntimeError):
+        return False
+
+
+def like(values: Any, X: Any) -> Any:
+    """Return NumPy values as an array of X's library on X's device, in float32 if that has no float64."""
+    xp, device = namespace(X), device_of(X)
+    if values.dtype == np.float64 and not has_float64(xp, device):
+        values = values.astype(np.float32)
+    return xp.asarray(np.require(values, requirements=["C", "W"]), device=device)
+
+
+def in_library_of(X: Any, values: Any) -> Any:
+    """Return what was found out about rows X in X's library; NumPy's labels that are no numbers stay NumPy's."""
+    if not is_foreign(X) or is_foreign(values) or values.dtype.kind not in "buif":
+        return values
+    return like(values, X)
+
+
+def to_host(X: Any) -> Any:
+    """Return an array of another library as a NumPy array, or a CSR tensor as a SciPy array."""
+    if is_csr(X):
+        parts = (to_host(part) for part in (X.values(), X.col_indices(), X.crow_indices()))
+        return sparse.csr_array(tuple(parts), shape=tuple(X.shape))
+    if is_tensor(X):
+        tensor = X.detach().cpu()
+        return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()  # which NumPy lacks
+    if hasattr(X, "get"):  # CuPy
+        return X.get()
+    try:
+        return np.asarray(X)
+    except (RuntimeError, TypeError):
+        return np.from_dlpack(X, device="cpu")
+
+
+def check_foreign(estimator: Any, X: Any) -> None:
+    """Raise unless X can be rows like those that an estimator was fitted to."""
+    check_detached(X)
+    if X.ndim != 2:
+        raise ValueError(f"X must have 2 dimensions; got {X.ndim}.")
+    if X.shape[0] == 0:
+        raise ValueError("X must have at least 1 row; got 0.")
+    if namespace(X).isdtype(X.dtype, "complex floating"):
+        raise ValueError(f"X must be of real numbers; got {X.dtype}.")
+    _check_feature_names(estimator, X, reset=False)
+    _check_n_features(estimator, X, reset=False)
+
+
+def check_detached(X: Any) -> None:
+    """Raise if X is a tensor that gradients are wanted of."""
+    if getattr(X, "requires_grad", False):
+        raise ValueError(
+            "X must not require grad: cells have no gradient; got a tensor that does. Give X.detach() instead."
+        )
+
+
+def check_same_place(X: Any, Y: Any) -> None:
+    """Raise unless two arrays are of one library and on one device."""
+    if not (is_foreign(X) and is_foreign(Y) and namespace(X) is namespace(Y) and device_of(X) == device_of(Y)):
+        raise ValueError(
+            f"Y must be of the library and on the device of X, {_place(X)}; got {_place(Y)}. Move one of them first."
+        )
+
+
+def _place(X: Any) -> str:
+    library = type(X).__module__.partition(".")[0]
+    return f"{library} on {device_of(X)}" if is_foreign(X) else library
+
+
+def _array_api_compat() -> ModuleType:
+    try:
+        import array_api_compat
+    except ImportError as error:
+        raise ImportError("arrays of other libraries need a package: pip install isokern[gpu]") from error
+    return array_api_compat
