@@ -15,7 +15,7 @@ from isokern import _core
 from isokern.cli._input import label_text
 from isokern.cli._show import print_facts
 
-_PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow", "backports.zstd", "matplotlib")
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow", "backports.zstd", "matplotlib", "torch", "dask")
 _MOST_CLASSES = 10
 
 File = Annotated[str | None, typer.Argument(help="A model that fit or stream has saved.", show_default=False)]
