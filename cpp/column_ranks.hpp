@@ -2,9 +2,11 @@
 // and, for each word of bits, how many columns come before it. Pages of words without a column are one and the same.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace isokern {
@@ -12,7 +14,7 @@ namespace isokern {
 class ColumnRanks {
   public:
     explicit ColumnRanks(std::int64_t n_columns = 0)
-        : pages_(static_cast<std::size_t>(n_columns / kPageColumns + 1)), words_(kPageWords) {}
+        : pages_(static_cast<std::size_t>(std::min(n_columns, kMostColumns) / kPageColumns + 1)), words_(kPageWords) {}
 
     void add(std::int32_t column) {
         std::int32_t &page = pages_[column / kPageColumns];
@@ -27,7 +29,7 @@ class ColumnRanks {
     void number() {
         size_ = 0;
         for (const std::int32_t page : pages_)
-            for (std::int64_t k = 0; k < kPageWords; ++k) {
+            for (std::int64_t k = 0; page != 0 && k < kPageWords; ++k) {
                 Word &word = words_[page * kPageWords + k];
                 word.n_before = size_;
                 size_ += std::popcount(word.bits);
@@ -44,6 +46,7 @@ class ColumnRanks {
 
   private:
     static constexpr std::int64_t kPageWords = 16, kPageColumns = 64 * kPageWords;
+    static constexpr std::int64_t kMostColumns = std::numeric_limits<std::int32_t>::max();
 
     struct Word {
         std::uint64_t bits = 0;

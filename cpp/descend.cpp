@@ -23,8 +23,8 @@ static constexpr double kPeeling = 0.07;
 static constexpr double kSparse = 0.05;
 
 // Throws if a node points outside. The column of a leaf is read, too: descending does not stop to ask.
-static void check_tree(const std::int32_t *column, const std::int32_t *left, std::int64_t size, std::int64_t n_columns,
-                       std::int64_t n_cells) {
+static void check_nodes(const std::int32_t *column, const std::int32_t *left, std::int64_t size, std::int64_t n_columns,
+                        std::int64_t n_cells) {
     if (size == 0)
         throw std::invalid_argument("a tree must have at least one node.");
     bool is_sound = true;
@@ -36,13 +36,23 @@ static void check_tree(const std::int32_t *column, const std::int32_t *left, std
         throw std::invalid_argument("a tree's node points outside of its tree, columns or cells.");
 }
 
+// Throws if two nodes share a child: a few dozen nodes could have more paths than there is memory for.
+static void check_parents(const std::int32_t *left, std::int64_t size) {
+    std::vector<char> has_parent(static_cast<std::size_t>(size));
+    for (std::int64_t k = 0; k < size; ++k)
+        if (left[k] >= 0 && (has_parent[left[k]]++ || has_parent[left[k] + 1]++))
+            throw std::invalid_argument("a tree's node must have one parent; got two.");
+}
+
 TreeMap::TreeMap(const double *split, const std::int32_t *column, const std::int32_t *left, const std::int64_t *starts,
                  std::int64_t n_trees, std::int64_t n_columns, std::int64_t n_cells)
     : n_columns_(n_columns), starts_(starts, starts + n_trees + 1) {
     if (starts[0] != 0 || !std::is_sorted(starts_.begin(), starts_.end()))
         throw std::invalid_argument("the starts of the trees must ascend from 0.");
-    for (std::int64_t i = 0; i < n_trees; ++i)
-        check_tree(column + starts[i], left + starts[i], starts[i + 1] - starts[i], n_columns, n_cells);
+    for (std::int64_t i = 0; i < n_trees; ++i) {
+        check_nodes(column + starts[i], left + starts[i], starts[i + 1] - starts[i], n_columns, n_cells);
+        check_parents(left + starts[i], starts[i + 1] - starts[i]);
+    }
     packed_ = PackedTrees(split, column, left, starts_, n_columns, n_cells);
     if (packed_.are_none())
         for (std::int64_t k = 0; k < starts[n_trees]; ++k)

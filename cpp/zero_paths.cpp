@@ -45,7 +45,7 @@ void ZeroPaths::lay_out(const double *split, const std::int32_t *column, const s
     const auto append_path = [&](std::int32_t node, std::vector<Path> &waiting) {
         while (left[node] >= 0) {
             const std::int32_t next = zero_child(split[node], left[node]);
-            const std::int32_t other = 2 * left[node] + 1 - next;
+            const std::int32_t other = left[node] + (next == left[node]);
             if (left[other] >= 0)
                 waiting.push_back({other, static_cast<std::int64_t>(places_.size())});
             places_.push_back({split[node], features_.find(column[node]), left[other]});

@@ -50,9 +50,9 @@ class ZeroPaths {
         std::int32_t feature;
         std::int32_t to; // where a row goes that turns off: a place of the same tree or, if negative, ~cell
     };
-    struct Turn {            // a place on the zero path from a root
-        double smallest;     // of the values that turn off there, by absolute value
-        std::int32_t tree;   //
+    struct Turn {        // a place on the zero path from a root
+        double smallest; // of the values that turn off there, by absolute value
+        std::int32_t tree;
         std::int32_t number; // of the place
     };
 
