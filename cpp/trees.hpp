@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "column_numbers.hpp"
 #include "packed_trees.hpp"
 #include "rows.hpp"
+#include "zero_paths.hpp"
 
 namespace isokern {
 
@@ -44,38 +44,20 @@ class TreeMap {
         std::int32_t column;
         std::int32_t left;
     };
-    struct Turn { // a place where a row can leave the path of the all-zero row
-        double split;
-        std::int32_t tree;
-        std::int32_t position; // how far from the root
-        std::int32_t node;     // where a row goes that turns off here
-
-        // Zero goes left of a positive split and right of any other.
-        bool taken_by(double x) const { return split > 0.0 ? x >= split : x < split; }
-    };
     template <class Rows, class Cell> class DenseWorker;
-    template <class Rows, class Cell> class SparseWorker;
     template <class Value, class Cell> class DensifyingWorker;
 
     template <class Value, class Cell> void descend(const DenseRows<Value> &rows, Cell *cells, int threads) const;
     template <class Value, class Cell> void descend(const CsrRows<Value> &rows, Cell *cells, int threads) const;
 
-    bool packed_serve_all() const;
-    void number_features();
-    void index_zero_paths();
+    bool can_write_out() const;
+    template <class Value> bool follow_zero_paths(const CsrRows<Value> &rows) const;
 
     std::int64_t n_columns_;
     std::vector<std::int64_t> starts_;
-    PackedTrees packed_; // for dense rows
-
-    // For the rows that the packed trees do not serve. Features are the columns that occur in a split, numbered
-    // densely.
-    std::vector<Node> nodes_;
-    ColumnNumbers features_;
-    std::vector<std::int32_t> node_features_;
-    std::vector<std::int64_t> turn_starts_; // feature -> its turns
-    std::vector<Turn> turns_;
-    std::vector<std::int32_t> zero_cells_; // of the all-zero row
+    PackedTrees packed_;
+    std::vector<Node> nodes_; // for dense rows where there are no packed trees
+    ZeroPaths zero_paths_;    // for sparse rows where they are quicker
 };
 
 } // namespace isokern

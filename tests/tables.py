@@ -11,7 +11,7 @@ import reference
 
 N_PARTITIONINGS, N_CELLS, SEED = 6, 16, 3
 N_FITTED, N_ROWS = 50, 80
-WIDE = 3000  # columns; the core writes sparse rows of up to 2048 columns out in full
+WIDE = 3000  # columns; the core may write sparse rows of up to 2048 columns out in full
 
 
 def _few(rng, n_columns=30):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from isokern import _core
+from isokern._rows import CsrRows
 
 T, PSI = 3, 4
 
@@ -36,6 +38,12 @@ BAD_TREES = {
     "a child beyond all numbers": {"left": np.array([2**31 - 1, -1, -2], dtype=np.int32)},
     "a child beyond the tree": {"left": np.array([2, -1, -2], dtype=np.int32)},
     "a child that is its parent": {"left": np.array([0, -1, -2], dtype=np.int32)},
+    "a child of two nodes": {
+        "split": np.zeros(6),
+        "column": np.zeros(6, dtype=np.int32),
+        "left": np.array([1, 2, 4, -1, -1, -1], dtype=np.int32),
+        "starts": np.array([0, 6]),
+    },
     "a cell beyond the cells": {"left": np.array([1, -1, -3], dtype=np.int32)},
     "no cells": {"n_cells": 0},
     "no columns": {"n_columns": 0},
@@ -49,6 +57,43 @@ BAD_TREES = {
 def test_trees_that_point_outside_are_refused(changes):
     with pytest.raises(ValueError, match=r"tree|forest"):
         make_trees(**changes)
+
+
+def apply_trees(trees, X):
+    """Return the cells of rows in one tree, and make sure that dense and sparse rows have the same."""
+    table = sparse.csr_array(X)
+    dense, from_csr = np.empty((2, len(X), 1), dtype=np.uint8)
+    trees.apply(X, dense, 1)
+    trees.apply(CsrRows(table.data, table.indices, table.indptr.astype(np.int64), X.shape[1]), from_csr, 1)
+    np.testing.assert_array_equal(dense, from_csr)
+    return dense[:, 0]
+
+
+def rows_with(values, n_columns):
+    """Return rows that are zero but for column 1."""
+    X = np.zeros((len(values), n_columns))
+    X[:, 1] = values
+    return X
+
+
+@pytest.mark.parametrize("n_columns", [100, 3000])
+@pytest.mark.parametrize("split", [0.5, 0.0, -0.0, -0.5, np.inf, -np.inf, np.nan])
+def test_dense_and_sparse_rows_fall_on_the_same_side_of_a_split_and_at_it(split, n_columns):
+    trees = make_trees(split=np.array([split, 0.0, 0.0]), n_columns=n_columns)
+    values = np.array([0.0, -0.0, 0.5, -0.5, 0.6, -0.6, 5e-324, -5e-324])
+    np.testing.assert_array_equal(apply_trees(trees, rows_with(values, n_columns)), ~(values < split))
+
+
+def test_a_split_that_is_not_a_number_sends_no_row_left_and_hides_no_other_split():
+    trees = make_trees(
+        split=np.array([np.nan, 0.0, -0.5, 0.0, 0.0]),
+        column=np.array([1, 0, 1, 0, 0], dtype=np.int32),
+        left=np.array([1, -1, 3, -2, -3], dtype=np.int32),
+        starts=np.array([0, 5]),
+        n_columns=3000,
+        n_cells=3,
+    )
+    assert apply_trees(trees, rows_with([-1.0, -0.5, 0.0, 1.0], 3000)).tolist() == [1, 2, 2, 2]
 
 
 BAD_SAMPLES = {

@@ -176,6 +176,20 @@ def test_trees_on_many_columns_equal_the_numpy_twin(n_columns, dtype):
     np.testing.assert_array_equal(cells, reference.tree_cells(D, D, 4, 60, reference.seed_of(0)))
 
 
+@pytest.mark.parametrize("max_depth", [None, "log2", 40])
+@pytest.mark.parametrize("n_columns", [200, 2500])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_deep_trees_on_rows_of_few_values_equal_the_numpy_twin(n_columns, dtype, max_depth):
+    rng = np.random.default_rng(5)
+    columns = (n_columns * rng.random((250, 6)) ** 4).astype(np.int32)  # some are in most rows, most in few
+    values = rng.integers(-4, 9, columns.shape).astype(dtype)  # some are zeros that are stored
+    X = sparse.csr_array((values.ravel(), columns.ravel(), np.arange(0, 1501, 6)), shape=(250, n_columns))
+    cells = IsolationKernel("tree", 4, 150, max_depth=max_depth, random_state=0).fit(X).apply(X)
+    depth = 8 if max_depth == "log2" else max_depth
+    rows = X.toarray()
+    np.testing.assert_array_equal(cells, reference.tree_cells(rows, rows, 4, 150, reference.seed_of(0), depth))
+
+
 @pytest.mark.parametrize(
     "copied", [np.asfortranarray, lambda rows: np.repeat(rows, 2, axis=1)[:, ::2], sparse.csr_array]
 )

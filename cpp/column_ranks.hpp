@@ -1,0 +1,68 @@
+// Dense numbers, in ascending order, for the few columns that matter out of possibly millions: a bit for each column
+// and, for each word of bits, how many columns come before it. Pages of words without a column are one and the same.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace isokern {
+
+class ColumnRanks {
+  public:
+    explicit ColumnRanks(std::int64_t n_columns = 0)
+        : pages_(static_cast<std::size_t>(std::min(n_columns, kMostColumns) / kPageColumns + 1)), words_(kPageWords) {}
+
+    void add(std::int32_t column) {
+        std::int32_t &page = pages_[column / kPageColumns];
+        if (page == 0) {
+            page = static_cast<std::int32_t>(words_.size() / kPageWords);
+            words_.resize(words_.size() + kPageWords);
+        }
+        words_[place(column)].bits |= bit(column);
+    }
+
+    // To be called after the last column has been added.
+    void number() {
+        size_ = 0;
+        for (const std::int32_t page : pages_)
+            for (std::int64_t k = 0; page != 0 && k < kPageWords; ++k) {
+                Word &word = words_[page * kPageWords + k];
+                word.n_before = size_;
+                size_ += std::popcount(word.bits);
+            }
+    }
+
+    std::int32_t size() const { return size_; }
+
+    // The column's number, or -1 if it has none.
+    std::int32_t find(std::int32_t column) const {
+        const Word &word = words_[place(column)];
+        return word.bits & bit(column) ? word.n_before + std::popcount(word.bits & (bit(column) - 1)) : -1;
+    }
+
+  private:
+    static constexpr std::int64_t kPageWords = 16, kPageColumns = 64 * kPageWords;
+    static constexpr std::int64_t kMostColumns = std::numeric_limits<std::int32_t>::max();
+
+    struct Word {
+        std::uint64_t bits = 0;
+        std::int32_t n_before = 0;
+    };
+
+    static std::uint64_t bit(std::int32_t column) { return std::uint64_t{1} << column % 64; }
+
+    std::int64_t place(std::int32_t column) const {
+        const auto c = static_cast<std::uint32_t>(column);
+        return pages_[c / kPageColumns] * kPageWords + c / 64 % kPageWords;
+    }
+
+    std::vector<std::int32_t> pages_; // by column / kPageColumns; page 0 is empty
+    std::vector<Word> words_;
+    std::int32_t size_ = 0;
+};
+
+} // namespace isokern
