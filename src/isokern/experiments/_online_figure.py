@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from isokern import plotting
-from isokern.experiments._experiment import Record
-from isokern.experiments._showing import datasets_in, is_stopped, label, select
+from isokern.experiments._experiment import Record, is_stopped
+from isokern.experiments._showing import datasets_in, label, select
 
 
 def draw(records: Sequence[Record]) -> Any:

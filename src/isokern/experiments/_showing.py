@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from isokern.data import list_datasets
 from isokern.experiments import settings
 from isokern.experiments._datasets import Rows, at_hand
-from isokern.experiments._experiment import Plan, Record, Table, Verdict
+from isokern.experiments._experiment import Plan, Record, Table, Verdict, is_out_of_time, is_stopped
 from isokern.experiments._tables import accuracy_text, text_of
 
 Outcome = tuple[bool, str]  # whether a data set bears a claim out, and the numbers
@@ -40,19 +40,6 @@ def datasets_in(records: Iterable[Record]) -> list[str]:
     return list(dict.fromkeys(record["dataset"] for record in records))
 
 
-def is_stopped(record: Record) -> bool:
-    """Return whether a run came to no end, stopped from outside or by itself."""
-    return "stopped" in record or record.get("stopped_at_row") is not None
-
-
-def is_out_of_time(records: Iterable[Record]) -> bool:
-    """Return whether the time limit stopped one of the records, and not an error or a lack of memory."""
-    return any(
-        record.get("stopped", "").startswith("time limit") or record.get("stopped_at_row") is not None
-        for record in records
-    )
-
-
 # -- tables
 
 
@@ -80,7 +67,7 @@ def shown(records: Sequence[Record], key: str, plan: Plan) -> Any:
     if any("left_out" in record for record in records):
         return "left out"
     if any(map(is_stopped, records)):
-        return f"> {plan.time_limit:g} s" if key == "seconds" and is_out_of_time(records) else "-"
+        return f"> {plan.time_limit:g} s" if key == "seconds" and any(map(is_out_of_time, records)) else "-"
     return with_spread(records, key)
 
 

@@ -10,7 +10,7 @@ from isokern.data import list_datasets
 from isokern.evaluation import holdout
 from isokern.experiments import settings
 from isokern.experiments._datasets import cells_of, load_rows
-from isokern.experiments._experiment import Cell, Experiment, Plan, Record, Table, Verdict
+from isokern.experiments._experiment import Cell, Experiment, Plan, Record, Table, Verdict, is_out_of_time
 from isokern.experiments._measuring import Stopwatch
 from isokern.experiments._methods import FROM_DATA, METHODS, RIVALS, choose, search_note
 from isokern.experiments._showing import (
@@ -21,7 +21,6 @@ from isokern.experiments._showing import (
     compare_accuracy,
     comparison,
     datasets_in,
-    is_out_of_time,
     left_out_notes,
     mean,
     notes_on,
@@ -117,7 +116,7 @@ def _times(records: Sequence[Record]) -> dict[str, Outcome]:
     for dataset in datasets_in(records):
         found = [select(records, dataset=dataset, method=name) for name in ("IK_i-OGD", "OGD")]
         ours, theirs = (mean(of_method, "seconds") for of_method in found)
-        if ours and is_out_of_time(found[1]):
+        if ours and any(map(is_out_of_time, found[1])):
             outcomes[dataset] = True, "OGD was stopped at the time limit"
         elif ours and theirs:
             ratio = theirs / ours

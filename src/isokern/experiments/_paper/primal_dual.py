@@ -10,7 +10,7 @@ from isokern import IsolationKernel
 from isokern.data import blocks
 from isokern.experiments import settings
 from isokern.experiments._datasets import cells_of
-from isokern.experiments._experiment import Cell, Experiment, Plan, Record, Table, Verdict
+from isokern.experiments._experiment import Cell, Experiment, Plan, Record, Table, Verdict, is_out_of_time
 from isokern.experiments._measuring import Laps, Stopwatch
 from isokern.experiments._methods import PAPERS_PASS, choose, search_note
 from isokern.experiments._showing import (
@@ -18,7 +18,6 @@ from isokern.experiments._showing import (
     Outcome,
     comparison,
     datasets_in,
-    is_out_of_time,
     mean,
     notes_on,
     select,
@@ -154,10 +153,10 @@ def _outcomes(records: Sequence[Record], key: str, judge: Any) -> dict[str, Outc
     for dataset in datasets_in(records):
         found = [select(records, dataset=dataset, method=name) for name in _EVALUATIONS]
         primal, dual = (mean(of_method, key) for of_method in found)
-        if primal is None or dual is None or is_out_of_time(found[0]):
+        if primal is None or dual is None or any(map(is_out_of_time, found[0])):
             continue
         holds, numbers = judge(primal, dual)
-        if not is_out_of_time(found[1]):
+        if not any(map(is_out_of_time, found[1])):
             outcomes[dataset] = holds, numbers
         elif holds or not judge(primal, math.inf)[0]:  # nothing still to come could change it
             outcomes[dataset] = holds, f"{numbers}, the dual form stopped"
