@@ -134,7 +134,7 @@ def test_rivals_that_are_better_than_published_are_named(plan):
     records = [result("a9a", "AdaRaker", 0.838), result("a9a", "NOGD", 0.842)]
     records.append(result("rcv1.binary", "NOGD", 0.9, source="rcv1-subset"))  # not the paper's file
     said = [note for note in batch.EXPERIMENT.table(records, plan).notes if "more accurate" in note]
-    assert said == ["Our AdaRaker is more accurate than the published AdaRaker on a9a (.838 against .79)."]
+    assert said == ["AdaRaker: more accurate here than AdaRaker as published, on a9a (.838 against .79)."]
 
 
 # effect-of-t

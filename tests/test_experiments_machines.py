@@ -105,8 +105,8 @@ def test_a_verdict_names_the_data_sets_that_were_stopped():
 def test_a_rival_that_does_better_than_the_published_one_is_named(small_data):
     plan = Plan(folder=small_data, datasets=("a9a",))
     records = made_up({("news20.binary", FROM_DATA): 0.84, ("a9a", FROM_DATA): 0.84})
-    (note,) = [note for note in svm.EXPERIMENT.table(records, plan).notes if "published SVM" in note]
-    assert note == f"Our {FROM_DATA} is more accurate than the published SVM on news20.binary (.840 against .50)."
+    (note,) = [note for note in svm.EXPERIMENT.table(records, plan).notes if "as published" in note]
+    assert note == f"{FROM_DATA}: more accurate here than SVM as published, on news20.binary (.840 against .50)."
 
 
 def test_psi_of_the_laplacian_kernel_is_that_of_the_best_cross_validation(monkeypatch):
@@ -153,7 +153,7 @@ def test_a_chi2_kernel_that_does_better_than_the_published_one_is_named(small_da
     better = {("mnist", "LIBSVM, chi2"): 0.93, ("epsilon", "LIBSVM, chi2"): 0.9, ("a9a", "LIBLINEAR, chi2"): 0.85}
     notes = additive.EXPERIMENT.table(made_up(better), plan).notes
     assert [note for note in notes if "more accurate" in note] == [
-        "Our LIBSVM, chi2 is more accurate than the published LIBSVM, chi2 on mnist (.930 against .92)."
+        "LIBSVM, chi2: more accurate here than LIBSVM, chi2 as published, on mnist (.930 against .92)."
     ]
 
 

@@ -97,7 +97,7 @@ def search_note(plan: Plan) -> str:
     listed = ", ".join(map(str, settings.N_CELLS_SEARCHED[plan.scale]))
     return (
         f"psi was chosen by {settings.N_FOLDS}-fold cross-validation on at most {n_rows:,} rows to learn from, among "
-        f"{listed}, as far as folds have rows; this is not part of the times."
+        f"{listed} (cells: as far as folds have rows); this is not part of the times."
     )
 
 

@@ -145,7 +145,7 @@ def notes_on(plan: Plan, datasets: tuple[str, ...], rows: Rows = settings.ROWS) 
         said.append(f"Quick scale: at most {n_train:,} training and {n_test:,} test rows of each data set.")
     if plan.n_seeds > 1:
         said.append(f"Means over {plan.n_seeds} seeds, the lowest and the highest in brackets.")
-    said.append(f"Times are elapsed ones, with {settings.N_THREADS} threads; the paper's are CPU seconds.")
+    said.append(f"Times are elapsed, with {settings.N_THREADS} threads; the paper's are CPU seconds.")
     return said
 
 
@@ -193,7 +193,7 @@ def better_rivals(records: Sequence[Record], published: settings.Published, riva
             if accuracy is not None and isinstance(figure, float) and accuracy > figure + settings.TOLERANCE:
                 better.append(f"{dataset} ({accuracy_text(accuracy)} against {accuracy_text(figure, 2)})")
         if better:
-            said.append(f"Our {ours} is more accurate than the published {theirs} on {', '.join(better)}.")
+            said.append(f"{ours}: more accurate here than {theirs} as published, on {', '.join(better)}.")
     return said
 
 

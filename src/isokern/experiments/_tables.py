@@ -52,7 +52,7 @@ def is_of_numbers(table: Table, column: int) -> bool:
 
 
 def text_of(value: Any, what: str, *, is_published: bool = False) -> str:
-    """Return a value as readers like it; published ones have no more digits than the paper gives."""
+    """Return a value as readers like it; published ones have the paper's digits."""
     if value is None:
         return "-"
     if isinstance(value, int) and not isinstance(value, bool):
@@ -63,9 +63,7 @@ def text_of(value: Any, what: str, *, is_published: bool = False) -> str:
 def _float_text(value: float, what: str, is_published: bool) -> str:
     if "accuracy" in what:
         return accuracy_text(value, 2 if is_published else 3)
-    if is_published:
-        return f"{value:,}"
-    return seconds_text(value) if "seconds" in what else _number_text(value)
+    return seconds_text(value) if "seconds" in what and not is_published else _number_text(value)
 
 
 def accuracy_text(accuracy: float, digits: int = 3) -> str:

@@ -93,6 +93,7 @@ def verdicts(records: Sequence[Record]) -> list[Verdict]:
             "of their rows",
             _within_papers_gpu(records),
             records,
+            "no official file with all of its rows",
         ),
     ]
 
