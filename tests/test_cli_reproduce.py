@@ -27,7 +27,7 @@ def folder(tmp_path, monkeypatch):
 
 def test_one_experiment_is_measured_judged_and_written(folder):
     done = succeed(folder, "reproduce", "feature-map-size", "--data", "data", "--out", "out")
-    assert "Borne out: The map is exact, not an approximation. (on 4 of 4 maps)" in done.out
+    assert "Borne out: The map is exact, not an approximation (on 1 of 1 data sets: a9a (4 maps))" in done.out
     assert "Not at hand: url, news20.binary" in done.out
     assert {path.name for path in (folder / "out").iterdir()} == {"feature-map-size"}
     names = {path.name for path in (folder / "out" / "feature-map-size").iterdir()}

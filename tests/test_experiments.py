@@ -74,16 +74,20 @@ def test_a_line_that_is_no_record_is_named(line, path):
 
 
 @pytest.mark.parametrize(
-    ("stopped", "limit", "is_tried_again"),
+    ("result", "limit", "is_tried_again"),
     [
-        ("time limit of 120 s", 120.0, False),
-        ("time limit of 120 s", 60.0, False),
-        ("time limit of 120 s", 121.0, True),
-        ("MemoryError", 120.0, True),
+        ({"stopped": "time limit of 120 s"}, 120.0, False),
+        ({"stopped": "time limit of 120 s"}, 60.0, False),
+        ({"stopped": "time limit of 120 s"}, 121.0, True),
+        ({"stopped": "MemoryError"}, 120.0, True),
+        ({"stopped_at_row": 0}, 120.0, False),
+        ({"stopped_at_row": 0}, 121.0, True),
+        ({"stopped_at_row": None}, 121.0, False),
+        ({"left_out": "too many columns"}, 121.0, False),
     ],
 )
-def test_what_came_to_no_end_is_tried_again_if_it_may_do_better(stopped, limit, is_tried_again, path):
-    Records(path, PLAN).add(cell("sleep"), {"stopped": stopped})
+def test_what_came_to_no_end_is_tried_again_if_it_may_do_better(result, limit, is_tried_again, path):
+    Records(path, PLAN).add(cell("sleep"), result)
     found = Records(path, replace(PLAN, time_limit=limit)).find(cell("sleep"))
     assert (found is None) == is_tried_again
 

@@ -24,6 +24,7 @@ TABLE = Table(
         ("a9a", "accuracy", 0.84251, 0.8, 32561),
         ("a9a", "seconds", 12.3456, 65_319, None),
         ("url", "psi", 256.0, 4.5, "> 1"),
+        ("url", "lambda", 123456.75, 1.3862943611, None),
     ],
 )
 
@@ -32,7 +33,7 @@ TABLE = Table(
 
 def test_csv_has_numbers_as_they_are():
     lines = ['data set,measure,OGD,"OGD, paper",n', "a9a,accuracy,0.84251,0.8,32561", "a9a,seconds,12.3456,65319,"]
-    assert as_csv(TABLE).splitlines() == [*lines, "url,psi,256.0,4.5,> 1"]
+    assert as_csv(TABLE).splitlines() == [*lines, "url,psi,256.0,4.5,> 1", "url,lambda,123456.75,1.3862943611,"]
 
 
 def test_readers_get_no_more_digits_than_they_need():
@@ -40,6 +41,7 @@ def test_readers_get_no_more_digits_than_they_need():
         ["a9a", "accuracy", ".843", ".80", "32,561"],
         ["a9a", "seconds", "12.3", "65,319", "-"],
         ["url", "psi", "256", "4.5", "> 1"],
+        ["url", "lambda", "123,457", "1.386", "-"],
     ]
 
 
@@ -191,7 +193,6 @@ def test_the_report_tells_data_sets_scale_seeds_limit_command_and_machine(report
 
 def test_the_report_needs_no_other_file_and_names_no_folder(report, tmp_path):
     page, text = report
-    assert set(re.findall(r'(?:src|href)="([^"]{5})', page)) == {"data:", '#toy"', "#none"} or True
     assert re.findall(r'src="(?!data:image/png;base64,)', page) == []
     assert re.findall(r'href="(?!#)', page) == []
     assert "](toy/toy.png)" in text

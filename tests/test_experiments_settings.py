@@ -67,6 +67,82 @@ def test_the_sizes_of_feature_maps_are_the_papers(tables):
     assert plain == settings.FEATURE_MAP_SIZE_PUBLISHED
 
 
+BATCH = ["OGD", "IK_i-OGD", "IK_a-OGD", "NOGD", "AdaRaker"]
+ADDITIVE = ["LIBSVM, IK_a", "LIBSVM, chi2", "LIBLINEAR, chi2", "LIBLINEAR, IK_a"]
+# For each table: its label in the paper, and where in it each of our columns stands.
+PLACES = {
+    "BATCH_PUBLISHED": (
+        "tbl:main_results",
+        {(method, "accuracy"): place for place, method in enumerate(BATCH)}
+        | {("OGD", "seconds"): 5, ("IK_i-OGD", "seconds"): 6, ("NOGD", "seconds"): 9, ("AdaRaker", "seconds"): 10},
+    ),
+    "GPU_PUBLISHED": ("tbl:GPU_results", {("CPU", "seconds"): 0, ("GPU", "seconds"): 1}),
+    "SVM_PUBLISHED": (
+        "tbl_LIBLINEAR",
+        {
+            (method, measure): 2 * where + which
+            for where, measure in enumerate(("accuracy", "seconds"))
+            for which, method in enumerate(("SVM", "IK_a-SVM"))
+        },
+    ),
+    "ADDITIVE_PUBLISHED": (
+        "tbl_additive_kernels",
+        {(method, "accuracy"): place for method, place in zip(ADDITIVE, (0, 1, 3, 4), strict=True)}
+        | {("LIBLINEAR, chi2", "n_columns"): 6},
+    ),
+}
+MARKS = {"---": None, "-ME-": "memory error", "-GE-": "> 64 GB"}  # GE: no map, since it needed more than that
+
+
+def as_ours(cell):
+    """Return a cell as the settings have it."""
+    value = number(cell)
+    return MARKS.get(cell, cell) if value is None else value
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_the_published_figures_are_those_of_the_paper_s_table(name, tables):
+    label, places = PLACES[name]
+    rows, ours = by_dataset(tables[label]), getattr(settings, name)
+    for (method, measure), place in places.items():
+        assert ours[method][measure] == {dataset: as_ours(cells[place]) for dataset, cells in rows.items()}
+
+
+def test_no_published_figure_is_left_unchecked():
+    elsewhere = {("BATCH_PUBLISHED", "IK_a-OGD", "seconds")}  # these are those of GPU_PUBLISHED
+    kept = {
+        (name, method, measure)
+        for name in PLACES
+        for method, figures in getattr(settings, name).items()
+        for measure in figures
+    }
+    assert kept - elsewhere == {(name, *which) for name, (_, places) in PLACES.items() for which in places}
+    assert {name for name in vars(settings) if name.endswith("_PUBLISHED")} == {
+        *PLACES,
+        "DATASETS_PUBLISHED",
+        "FEATURE_MAP_SIZE_PUBLISHED",
+        "PRIMAL_DUAL_PUBLISHED",
+    }
+
+
+def test_the_times_of_voronoi_cells_are_those_on_the_cpu():
+    assert settings.BATCH_PUBLISHED["IK_a-OGD"]["seconds"] == settings.GPU_PUBLISHED["CPU"]["seconds"]
+
+
+def test_what_is_published_of_the_primal_and_the_dual_form_is_in_the_paper_s_text():
+    text = paper_text()
+    begin = text.index("The proportions of time spent on the two prediction functions")
+    text = text[begin : begin + 1500].replace(r"\%", " percent")
+    shares = [float(share) / 100 for share in re.findall(r"([\d.]+) percent", text)]
+    totals = [(number(a), number(b)) for a, b in re.findall(r"([\d,]+) seconds versus ([\d,]+) seconds", text)]
+    counts = [number(n) for n in re.findall(r"(\d{3},\d{3}) for (?:rcv1.binary|epsilon)", text)]
+    primal, dual = (settings.PRIMAL_DUAL_PUBLISHED[form] for form in ("IK-OGD", "IK-OGD(dual)"))
+    assert {tuple(figures) for form in (primal, dual) for figures in form.values()} == {("rcv1.binary", "epsilon")}
+    assert [*primal["share"].values(), *dual["share"].values()] == pytest.approx(shares)
+    assert list(zip(primal["seconds"].values(), dual["seconds"].values(), strict=True)) == totals
+    assert list(primal["n_support"].values()) == list(dual["n_support"].values()) == counts
+
+
 def exponents(text):
     """Return the numbers m of "m=2,3,...,12", with those that the dots stand for."""
     given = [
@@ -81,8 +157,8 @@ def exponents(text):
 
 def test_search_ranges_are_the_papers(tables):
     _, laplacian, _, lambdas, sigmas = (row[1] for row in tables["tbl:param"])
-    assert tuple(2**m for m in exponents(laplacian)) == settings.N_CELLS_SEARCHED
-    assert sorted(settings.ADARAKER_LAMBDAS_SEARCHED) == pytest.approx(
+    assert tuple(2**m for m in exponents(laplacian)) == settings.N_CELLS_SEARCHED["full"]
+    assert sorted(settings.ADARAKER_LAMBDAS_SEARCHED["full"]) == pytest.approx(
         sorted(10.0**m / part for m in exponents(lambdas) for part in (1, 2))
     )
     assert tuple(2.0**m for m in exponents(sigmas)) == settings.ADARAKER_SIGMAS
@@ -94,11 +170,20 @@ def test_defaults_are_the_papers():
         "LEARNING_RATE": r"same learning rate \$\\eta=([\d.]+)\$",
         "N_PARTITIONINGS": r"create Isolation Kernel is set to \$t=(\d+)\$",
         "N_LANDMARKS": r"sampling size or budget.*?\$b=(\d+)\$; and the matrix rank",
-        "BLOCK": r"arrive sequentially in blocks of (\d+) points",
+        "BLOCK_ROWS": r"arrive sequentially in blocks of (\d+) points",
+        "RANK": r"matrix rank is set to \$r=([\d.]+)b\$",
         "N_FOLDS": r"selected via (\d)-fold cross-validation",
     }
     assert {name: getattr(settings, name) for name in numbers} == {
         name: float(re.search(pattern, text)[1]) for name, pattern in numbers.items()
     }
-    share = float(re.search(r"matrix rank is set to \$r=([\d.]+)b\$", text)[1])
-    assert share * settings.N_LANDMARKS == settings.RANK
+
+
+def test_quick_scale_searches_a_part_of_the_paper_s_range():
+    for searched in (settings.N_CELLS_SEARCHED, settings.ADARAKER_LAMBDAS_SEARCHED):
+        assert set(searched["quick"]) < set(searched["full"])
+
+
+def test_folds_have_rows_for_as_many_cells_as_are_searched():
+    n_left = settings.CROSS_VALIDATION_ROWS["full"] * (settings.N_FOLDS - 1) // settings.N_FOLDS
+    assert n_left >= max(settings.N_CELLS_SEARCHED["full"])

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from isokern.data import list_datasets, write_libsvm
-from isokern.experiments import _settings_e3 as settings
+from isokern.experiments import settings
 from isokern.experiments._experiment import Plan
 from isokern.experiments._paper import contours, kernel_shape
-
-
-def run(experiment, plan):
-    return [cell | json.loads(json.dumps(experiment.measure(cell, plan))) for cell in experiment.cells(plan)]
-
+from tiny_datasets import crowded_corner, measured, write_tiny
 
 # -- kernel-shape
 
@@ -29,7 +22,7 @@ def shapes():
         patch.setattr(settings, "SHAPE_TABLE_CELLS", (16, 256))
         patch.setattr(settings, "SHAPE_ROWS", 2000)
         patch.setattr(settings, "SHAPE_PARTITIONINGS", {"quick": 200})
-        yield run(kernel_shape.EXPERIMENT, Plan())
+        yield measured(kernel_shape.EXPERIMENT, Plan())
 
 
 def test_a_kernel_is_1_at_its_centre_and_falls_off_the_sharper_the_more_cells(shapes):
@@ -64,8 +57,8 @@ def test_the_table_has_a_row_for_each_kernel_and_psi_with_both_lambdas(shapes, m
     table = kernel_shape.EXPERIMENT.table(shapes, Plan())
     assert [row[:2] for row in table.rows] == [(psi, name) for psi in (16, 256) for name in kernel_shape.KERNELS]
     first = dict(zip(table.columns, table.rows[0], strict=True))
-    assert first["lambda, paper"] == round(np.log(16) / 2, 3)
-    assert first["lambda"] == round(shapes[0]["best_lambda"], 3)
+    assert first["lambda, paper"] == pytest.approx(np.log(16) / 2)
+    assert first["lambda"] == shapes[0]["best_lambda"]
     assert first["t"] == 200
 
 
@@ -102,20 +95,12 @@ def few_points(monkeypatch):
 @pytest.fixture
 def covertype(tmp_path, monkeypatch):
     """Return a folder with a small covertype: four rows in five in a corner of the plane, the others all over it."""
-    rng = np.random.default_rng(0)
-    X = rng.random((1250, 54)).round(4)
-    X[:1000] = (X[:1000] / 5).round(4)
-    X = rng.permutation(X)
-    write_libsvm(tmp_path / "covtype.binary.scale.train", X[:1000], np.arange(1000) % 2)
-    write_libsvm(tmp_path / "covtype.binary.scale.test", X[1000:], np.arange(250) % 2)
-    small = [replace(info, n_train=1000, n_test=250) for info in list_datasets()]
-    monkeypatch.setattr("isokern.data.catalogue.PAPER", tuple(small))
-    return tmp_path
+    return write_tiny(monkeypatch, tmp_path, "covertype", n_train=1000, n_test=250, make=crowded_corner)
 
 
 def test_contours_reach_farther_where_rows_are_few(covertype):
     plan = Plan(folder=covertype)
-    records = run(contours.EXPERIMENT, plan)
+    records = measured(contours.EXPERIMENT, plan)
     assert [(record["dataset"], record["kernel"]) for record in records] == [
         ("covertype", "trees"),
         ("covertype", "Voronoi"),
@@ -127,7 +112,7 @@ def test_contours_reach_farther_where_rows_are_few(covertype):
         assert np.max(record["values"]) > 0.8
     table = contours.EXPERIMENT.table(records, plan)
     assert table.columns == ("kernel", "reach where dense", "reach where sparse", "ratio")
-    assert table.rows[0][3] == round(records[0]["sparse_reach"] / records[0]["dense_reach"], 2)
+    assert table.rows[0][3] == records[0]["sparse_reach"] / records[0]["dense_reach"]
     assert "Data: covertype." in table.notes[0]
     figure = contours.EXPERIMENT.draw(records)
     assert "two columns of covertype, psi = 10, t = 200" in figure.get_suptitle()

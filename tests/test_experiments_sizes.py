@@ -7,7 +7,7 @@ import pytest
 
 from isokern import experiments
 from isokern.experiments import Plan, settings
-from tiny_datasets import half_zeros, write_tiny
+from tiny_datasets import half_zeros, measured, write_tiny
 
 N_TRAIN, N_TEST = 60, 40
 NONZERO = 100 * np.count_nonzero(half_zeros(N_TRAIN + N_TEST)[0]) / ((N_TRAIN + N_TEST) * 6)
@@ -21,17 +21,12 @@ def plan(tmp_path, monkeypatch):
     )
 
 
-def measured(name, plan):
-    """Return what an experiment measures, in this process."""
-    experiment = experiments.find(name)
-    return experiment, [cell | experiment.measure(cell, plan) for cell in experiment.cells(plan)]
-
-
 # -- datasets
 
 
 def test_data_sets_are_counted_and_stand_beside_the_published_counts(plan):
-    experiment, records = measured("datasets", plan)
+    experiment = experiments.find("datasets")
+    records = measured(experiment, plan)
     table = experiment.table(records, plan)
     assert [row[0] for row in table.rows] == [
         "url (not at hand)",
@@ -51,7 +46,8 @@ def test_data_sets_are_counted_and_stand_beside_the_published_counts(plan):
 
 def test_only_the_data_sets_asked_for_are_shown(plan):
     asked = Plan(folder=plan.folder, datasets=("a9a", "url"))
-    experiment, records = measured("datasets", asked)
+    experiment = experiments.find("datasets")
+    records = measured(experiment, asked)
     assert [record["dataset"] for record in records] == ["a9a"]
     assert [row[0] for row in experiment.table(records, asked).rows] == ["url (not at hand)", "a9a"]
 
@@ -96,7 +92,8 @@ def test_data_sets_are_diverse_if_they_differ_in_all_respects(names, holds):
 
 
 def test_sizes_of_maps_are_counted_and_stand_beside_the_published_formulas(plan):
-    experiment, records = measured("feature-map-size", plan)
+    experiment = experiments.find("feature-map-size")
+    records = measured(experiment, plan)
     assert len(records) == 2 * 2 * len(settings.FEATURE_MAP_CELLS)
     table = experiment.table(records, plan)
     row = dict(zip(table.columns, next(row for row in table.rows if row[0] == "a9a"), strict=True))
@@ -124,7 +121,6 @@ def test_sizes_of_maps_are_counted_and_stand_beside_the_published_formulas(plan)
         ({"n_features": 1599}, [False, True]),
         ({"fewest_nonzero": 99}, [False, True]),
         ({"kernel_error": 0.01}, [True, False]),
-        ({"stopped": "time limit of 1 s"}, [None, None]),
     ],
 )
 def test_maps_are_judged_by_their_counts_and_products(change, holds):
@@ -132,11 +128,19 @@ def test_maps_are_judged_by_their_counts_and_products(change, holds):
     record |= {"n_features": 1600, "fewest_nonzero": 100, "most_nonzero": 100, "kernel_error": 0.0} | change
     verdicts = experiments.find("feature-map-size").verdicts([record])
     assert [verdict.holds for verdict in verdicts] == holds
-    assert any("a9a (tree, psi = 16)" in verdict.found for verdict in verdicts) == (False in holds)
+    assert any("not on a9a (tree, psi = 16)" in verdict.found for verdict in verdicts) == (False in holds)
+
+
+def test_maps_that_were_not_measured_are_not_judged():
+    record = {"dataset": "a9a", "partitioning": "tree", "psi": 16, "stopped": "time limit of 1 s"}
+    for verdict in experiments.find("feature-map-size").verdicts([record]):
+        assert verdict.holds is None
+        assert verdict.found == "nothing to judge by; stopped before it could be judged on a9a"
 
 
 def test_a_map_whose_rows_differ_shows_the_range(plan):
-    experiment, records = measured("feature-map-size", plan)
+    experiment = experiments.find("feature-map-size")
+    records = measured(experiment, plan)
     records[0]["fewest_nonzero"] = 90
     row = next(row for row in experiment.table(records, plan).rows if row[0] == "rcv1.binary (rcv1-subset)")
     assert "90 to 100" in row

@@ -31,6 +31,24 @@ def test_growth_is_drawn_on_logarithmic_axes_with_the_measured_sizes_as_ticks():
     assert [line.get_xydata().tolist() for line in panel.lines] == [[[10, 1], [100, 8]], [[100, 3], [1000, 2]]]
 
 
+@pytest.mark.parametrize("n_panels", [1, 2])
+def test_a_shared_legend_is_no_wider_than_its_figure(n_panels):
+    figure, panels = plotting.new_figure(n_panels)
+    for name in ("IK-OGD", "IK-OGD, mapping apart", "IK-OGD(naive)", "IK-OGD(naive), mapping apart"):
+        panels[0].plot([0, 1], label=name)
+    plotting.shared_legend(figure, panels)
+    figure.draw_without_rendering()
+    extent = figure.legends[0].get_window_extent()
+    assert 0 <= extent.x0 < extent.x1 <= figure.bbox.width
+
+
+def test_one_kernel_has_one_colour_in_learners_and_in_pictures_of_kernels():
+    colours = plotting.COLOURS
+    assert colours["Isolation Kernel, trees, capped"] == colours["IK_i-OGD"]
+    assert colours["Isolation Kernel, trees"] == colours["IK_i-OGD, uncapped"]
+    assert colours["Isolation Kernel, Voronoi"] == colours["IK_a-OGD"]
+
+
 # -- displays
 
 

@@ -7,9 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from scipy import sparse
+from scipy import linalg, sparse
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from isokern import IsolationKernel
+from isokern import IsolationKernel, NOGDClassifier
+from isokern._checks import one_thread_if_small
 
 PARTITIONINGS = ["tree", "voronoi"]
 
@@ -150,3 +152,48 @@ if __name__ == "__main__":
     print(all(np.array_equal(cells, expected) for cells in found))
 """
     assert run_script(USE_IT_IN_THREADS + code, "voronoi", backend) == "True"
+
+
+# -- matrix libraries
+
+
+def blas_threads():
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+@pytest.fixture
+def two_blas_threads():
+    with threadpool_limits(2, user_api="blas"):
+        if blas_threads() != {2}:
+            pytest.skip("matrix libraries have but one thread here")
+        yield
+
+
+@pytest.mark.usefixtures("two_blas_threads")
+def test_eigenvectors_of_small_matrices_take_one_thread_and_others_stay_as_they_are(X, monkeypatch):
+    seen = []
+    for module in (np.linalg, linalg):
+        eigh = module.eigh
+        monkeypatch.setattr(module, "eigh", lambda *a, eigh=eigh, **k: seen.append(blas_threads()) or eigh(*a, **k))
+    NOGDClassifier(n_landmarks=20, random_state=0).fit(X, X[:, 0] * X[:, 1] > 0)
+    IsolationKernel("voronoi", 10, 64, random_state=0).fit(np.tile(X, 8) + X[:, [0]])
+    assert seen == [{1}, {1}]
+    assert blas_threads() == {2}
+    with one_thread_if_small(3000):
+        assert blas_threads() == {2}
+
+
+@pytest.mark.usefixtures("two_blas_threads")
+def test_threads_that_limit_each_other_leave_the_number_of_threads_as_it_was():
+    begun = threading.Event()
+
+    def limit(wait):
+        with one_thread_if_small(10):
+            begun.set()
+            wait()
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(limit, lambda: threading.Event().wait(0.05))
+        begun.wait()
+        pool.submit(limit, first.result).result()
+    assert blas_threads() == {2}

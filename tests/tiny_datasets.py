@@ -7,14 +7,20 @@ from dataclasses import replace
 import numpy as np
 
 from isokern.data import list_datasets, write_libsvm
-
-N_COLUMNS = 3
+from isokern.experiments._records import Records
 
 
 def band(n, seed=0):
     """Return rows that no line divides: class 1 is where the first column lies in the middle half."""
-    X = np.random.default_rng(seed).random((n, N_COLUMNS))
+    X = np.random.default_rng(seed).random((n, 3))
     return X, np.where(abs(X[:, 0] - 0.5) < 0.25, 1, -1)
+
+
+def quadrants(n, seed=0):
+    """Return rows of four columns, and whether the first two have one sign: no sum of functions of single columns."""
+    X = np.random.default_rng(seed).uniform(-1, 1, size=(n, 4)).round(4)
+    X[:, 2:] /= 10
+    return X, np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
 
 
 def half_zeros(n, seed=0):
@@ -24,6 +30,14 @@ def half_zeros(n, seed=0):
     X = (rng.normal(size=(n, 6)) + 3 * y[:, None]) * (rng.uniform(size=(n, 6)) < 0.5)
     X[:, -1] = 1.0
     return X, y
+
+
+def crowded_corner(n, seed=0):
+    """Return rows of which four in five are in a corner, the others all over the place."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, 6))
+    X[rng.permutation(n)[: 4 * n // 5]] /= 5
+    return X.round(4), np.where(np.arange(n) % 2, 1, -1)
 
 
 def write_tiny(monkeypatch, folder, *names, n_train=400, n_test=200, make=band):
@@ -46,10 +60,16 @@ def write_tiny(monkeypatch, folder, *names, n_train=400, n_test=200, make=band):
 
 
 def measured(experiment, plan):
-    """Return the records of all cells."""
-    return [cell | experiment.measure(cell, plan) for cell in experiment.cells(plan)]
+    """Return the records of all cells, as a file keeps them, measured in this process."""
+    records = Records(None, plan)
+    return [records.add(cell, experiment.measure(cell, plan)) for cell in experiment.cells(plan)]
 
 
 def column(table, name):
     """Return a column of a table."""
     return [row[table.columns.index(name)] for row in table.rows]
+
+
+def lines(table):
+    """Return the lines of a table by the names of data set and measure, each as a dict by column."""
+    return {row[:2]: dict(zip(table.columns, row, strict=True)) for row in table.rows}

@@ -11,7 +11,7 @@ from scipy import linalg, sparse
 from sklearn.base import clone
 
 from isokern import _core
-from isokern._checks import is_integer
+from isokern._checks import is_integer, one_thread_if_small
 from isokern._rows import CoreRows, as_scipy, n_columns, n_rows
 
 # When to look for principal axes, and how many to take.
@@ -129,7 +129,8 @@ def principal_axes(points: CoreRows, n_cells: int) -> NDArray[np.float64]:
     table /= largest
     products = table.T @ table
     n_most = d // 4 if n_cells >= _MANY_CELLS and d // 4 > _FIRST_AXES else _FIRST_AXES
-    variances, axes = linalg.eigh(products, subset_by_index=(d - n_most, d - 1))
+    with one_thread_if_small(d):
+        variances, axes = linalg.eigh(products, subset_by_index=(d - n_most, d - 1))
     explained = np.cumsum(variances[::-1]) / np.trace(products)
     is_enough = explained >= _EXPLAINED
     n_axes = int(is_enough.argmax()) + 1 if is_enough.any() and n_cells >= _MANY_CELLS else _FIRST_AXES

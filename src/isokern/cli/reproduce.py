@@ -15,7 +15,7 @@ from isokern import experiments
 from isokern.cli._options import Quiet, panel
 from isokern.cli._show import errors, print_remark, results
 from isokern.experiments import Experiment, Plan, Result
-from isokern.experiments._experiment import Cell
+from isokern.experiments._experiment import Cell, is_stopped
 from isokern.experiments._plan import check_use, is_used, make_plan
 from isokern.experiments._report import write_report
 from isokern.experiments._result import conclude, outcome, write
@@ -96,7 +96,7 @@ def _print_result(result: Result) -> None:
         results.print(said, soft_wrap=True)
     if result.missing:
         results.print(Text(f"  Not at hand: {', '.join(result.missing)}"), soft_wrap=True)
-    if n_stopped := sum("stopped" in record for record in result.records):
+    if n_stopped := sum(map(is_stopped, result.records)):
         results.print(Text(f"  {n_stopped} of {len(result.records)} measurements were stopped; the notes say why"))
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from isokern.data import list_datasets, load_dataset
 from isokern.data.catalogue import Dataset
-from isokern.experiments._experiment import Plan
+from isokern.experiments import settings
+from isokern.experiments._experiment import Cell, Plan
 
-QUICK_TRAIN, QUICK_TEST = 5_000, 2_000  # rows, at most
+Rows = Mapping[str, tuple[int | None, int | None]]  # scale -> rows to learn from and to test on, at most
 
 
 def at_hand(plan: Plan, names: tuple[str, ...]) -> dict[str, str | None]:
@@ -23,37 +26,32 @@ def at_hand(plan: Plan, names: tuple[str, ...]) -> dict[str, str | None]:
     return found
 
 
-def load_rows(name: str, plan: Plan, seed: int) -> Dataset:
+def cells_of(plan: Plan, datasets: tuple[str, ...], **what: Sequence[Any]) -> list[Cell]:
+    """Return a cell for each data set at hand, seed and combination of the values in ``what``, data set by data set."""
+    cells: list[Cell] = [
+        {"dataset": name, "source": source, "seed": seed}
+        for name, source in at_hand(plan, datasets).items()
+        if source is not None
+        for seed in range(plan.n_seeds)
+    ]
+    for key, values in what.items():
+        cells = [cell | {key: value} for cell in cells for value in values]
+    return cells
+
+
+def load_rows(name: str, plan: Plan, seed: int, rows: Rows = settings.ROWS) -> Dataset:
     """Return a data set by the paper's name, two classes, shuffled by the seed; at quick scale, samples of its rows."""
     data = load_whole(name, plan)
     rng = np.random.default_rng(seed)
-    train, test = (rng.permutation(len(y)) for y in (data.y_train, data.y_test))
-    if plan.is_quick:
-        train, test = train[:QUICK_TRAIN], test[:QUICK_TEST]
+    train, test = (
+        rng.permutation(len(y))[:n] for y, n in zip((data.y_train, data.y_test), rows[plan.scale], strict=True)
+    )
     return Dataset(data.X_train[train], data.y_train[train], data.X_test[test], data.y_test[test], data.name)
 
 
 def load_whole(name: str, plan: Plan) -> Dataset:
     """Return a data set by the paper's name, two classes, all rows in the order of the files."""
     return _load(at_hand(plan, (name,))[name], plan.folder)
-
-
-def row_label(name: str, source: str | None) -> str:
-    """Return how a table names a data set, of which ``source`` is at hand.
-
-    Examples
-    --------
-    >>> [row_label("url", source) for source in ("url", "url-subset", None)]
-    ['url', 'url (url-subset)', 'url (not at hand)']
-    """
-    return name if source == name else f"{name} ({source or 'not at hand'})"
-
-
-def stand_in_notes(found: dict[str, str | None]) -> list[str]:
-    """Return a sentence for each data set that is not the paper's file."""
-    notes = {info.name: info.note for info in list_datasets(stand_ins=True)}
-    pairs = [(name, source) for name, source in found.items() if source not in (None, name)]
-    return [f"{row_label(name, source)} is not the paper's file: {notes[source]}" for name, source in pairs if source]
 
 
 @lru_cache(maxsize=1)  # cells of one data set follow each other

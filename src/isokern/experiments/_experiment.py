@@ -8,7 +8,20 @@ from pathlib import Path
 from typing import Any
 
 Cell = dict[str, Any]  # what is to be measured, in plain JSON values: {"dataset": "a9a", "method": "NOGD", "seed": 0}
-Record = dict[str, Any]  # a cell with what was measured; one that came to no end has "stopped", which says why, instead
+
+# A cell with what was measured, or instead with "stopped" or "left_out", which say why there is nothing. A run that
+# ended itself at the time limit has "stopped_at_row", and what was measured up to there.
+Record = dict[str, Any]
+
+
+def is_stopped(record: Record) -> bool:
+    """Return whether a cell came to no end, stopped from outside or by itself."""
+    return "stopped" in record or record.get("stopped_at_row") is not None
+
+
+def is_out_of_time(record: Record) -> bool:
+    """Return whether the time limit stopped it, and not an error or a lack of memory."""
+    return record.get("stopped_at_row") is not None or record.get("stopped", "").startswith("time limit")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -15,10 +15,12 @@ from isokern import IKSVC, IsolationKernel, _core
 from isokern._checks import n_threads
 from isokern._rows import core_rows
 from isokern.data.catalogue import Dataset
-from isokern.experiments import _settings_e3 as settings
+from isokern.experiments import settings
 from isokern.experiments._datasets import load_rows
-from isokern.experiments._experiment import Cell, Plan
-from isokern.experiments._outcomes import Timer
+from isokern.experiments._experiment import Cell, Plan, Record
+from isokern.experiments._measuring import Stopwatch
+from isokern.experiments._methods import search_rows
+from isokern.experiments._showing import having
 from isokern.kernels import NamedKernel, gamma_from_data, gamma_from_psi
 from isokern.learners._folds import MappedPart, Rows, Split, map_folds, split_rows
 
@@ -28,10 +30,7 @@ _TEST_BLOCK = 1000
 
 def load_machine_rows(cell: Cell, plan: Plan) -> Dataset:
     """Return a cell's data set; at quick scale fewer rows than other experiments take, since LIBSVM's cost is cubic."""
-    data = load_rows(cell["dataset"], plan, cell["seed"])
-    n_train, n_test = settings.SVM_ROWS[plan.scale]
-    X_train, y_train, X_test, y_test, name = data
-    return Dataset(X_train[:n_train], y_train[:n_train], X_test[:n_test], y_test[:n_test], name)
+    return load_rows(cell["dataset"], plan, cell["seed"], settings.MACHINE_ROWS)
 
 
 def for_libsvm(data: Dataset) -> Dataset:
@@ -74,12 +73,20 @@ def libsvm_accuracy(kernel: Kernel, data: Dataset) -> float:
     return n_correct / len(data.y_test)
 
 
+def gram_notes(records: Sequence[Record]) -> list[str]:
+    """Return that LIBSVM did not learn from all rows, if so."""
+    if not any(record["n_learned"] < record["n_train"] for record in having(records, "n_learned")):
+        return []
+    return [f"LIBSVM learns from a sample of {settings.LIBSVM_ROWS:,} rows, whose Gram matrix takes 3.2 GB."]
+
+
 # -- LIBLINEAR
 
 
-def linear_machine(seed: int) -> LinearSVC:
-    """Return LIBLINEAR with the settings that program has by itself."""
-    return LinearSVC(tol=settings.LIBLINEAR_TOLERANCE, random_state=seed)
+def linear_accuracy(train: Any, test: Any, data: Dataset, seed: int) -> float:
+    """Train LIBLINEAR, with its own defaults, on the maps of rows, and return its accuracy on the test rows."""
+    machine = LinearSVC(tol=settings.LIBLINEAR_TOLERANCE, random_state=seed)
+    return float(machine.fit(train, data.y_train).score(test, data.y_test))
 
 
 def ik_machine(kernel: IsolationKernel, seed: int) -> IKSVC:
@@ -87,9 +94,25 @@ def ik_machine(kernel: IsolationKernel, seed: int) -> IKSVC:
     return IKSVC(kernel=kernel, tol=settings.LIBLINEAR_TOLERANCE, random_state=seed)
 
 
-def voronoi_kernel(psi: int, seed: int) -> IsolationKernel:
+def cells_accuracy(machine: Any, cells: NDArray[Any], y: NDArray[np.int64]) -> float:
+    """Return the accuracy, for the classes 0 and 1, of a learner on rows that were mapped before."""
+    return float(np.mean((machine.decision_function_cells(cells) > 0) == y))
+
+
+# -- the Isolation Kernel
+
+
+def voronoi_kernel(psi: int, seed: int, device: str | None = None) -> IsolationKernel:
     """Return the paper's IK_a."""
-    return IsolationKernel("voronoi", settings.N_PARTITIONINGS, psi, random_state=seed)
+    return IsolationKernel("voronoi", settings.N_PARTITIONINGS, psi, device=device, random_state=seed)
+
+
+def map_rows(kernel: IsolationKernel, data: Dataset) -> tuple[NDArray[Any], NDArray[Any], dict[str, float]]:
+    """Draw a kernel from the rows to learn from; return the cells of all rows, and how long all this took."""
+    watch = Stopwatch()
+    kernel.fit(data.X_train)
+    train, test = kernel.apply(data.X_train), kernel.apply(data.X_test)
+    return train, test, watch.seconds("map_")
 
 
 # -- psi by cross-validation
@@ -97,23 +120,25 @@ def voronoi_kernel(psi: int, seed: int) -> IsolationKernel:
 
 def laplacian_psi(data: Dataset, plan: Plan, seed: int) -> int:
     """Return the psi whose Laplacian kernel, of lambda = ln(psi)/d, does best with LIBSVM in cross-validation."""
-    X, y = search_rows(data, plan)
+    X, y = search_rows(data.X_train, data.y_train, plan)
     # A Laplacian kernel is a power of any other, so that one matrix serves all psi.
     gamma = gamma_from_data("laplacian", X, np.random.RandomState(seed))
     base = named_kernel("laplacian", gamma)(X, X)
-    scores = []
-    for psi in settings.CANDIDATE_CELLS:
+    candidates, scores = settings.N_CELLS_SEARCHED[plan.scale], []
+    for psi in candidates:
         gram = base ** (gamma_from_psi(psi, X.shape[1]) / gamma)
-        scores.append(np.mean([_gram_accuracy(gram, y, split) for split in _splits(X, y, seed)]))
-    return settings.CANDIDATE_CELLS[int(np.argmax(scores))]
+        scores.append(np.mean([_gram_accuracy(gram, y, split) for split in _splits(X, y)]))
+    return candidates[int(np.argmax(scores))]
 
 
 @cache  # several cells and experiments ask for it
 def isolation_psi(dataset: str, plan: Plan, seed: int) -> int:
     """Return the psi with which the machine on Voronoi cells does best in cross-validation."""
-    X, y = search_rows(load_rows(dataset, plan, seed), plan)
-    splits = _splits(X, y, seed)
-    sizes = [psi for psi in candidate_cells(plan) if psi <= min(len(train) for train, _ in splits)]
+    data = load_rows(dataset, plan, seed)
+    X, y = search_rows(data.X_train, data.y_train, plan)
+    splits = _splits(X, y)
+    n_least = min(len(train) for train, _ in splits)
+    sizes = [psi for psi in settings.N_CELLS_SEARCHED[plan.scale] if psi <= n_least]
     scores = [
         [_part_accuracy(part, y, split, seed) for part in parts]
         for split, parts in zip(splits, map_folds(voronoi_kernel(sizes[0], seed), X, splits, sizes), strict=True)
@@ -121,19 +146,8 @@ def isolation_psi(dataset: str, plan: Plan, seed: int) -> int:
     return sizes[int(np.mean(scores, axis=0).argmax())]
 
 
-def candidate_cells(plan: Plan) -> tuple[int, ...]:
-    """Return the psi that are searched for Voronoi cells."""
-    return settings.QUICK_CELLS if plan.is_quick else settings.CANDIDATE_CELLS
-
-
-def search_rows(data: Dataset, plan: Plan) -> tuple[Any, NDArray[np.int64]]:
-    """Return the rows for the cross-validation: the first of those to learn from, which have been shuffled."""
-    n = settings.CROSS_VALIDATION_ROWS[plan.scale]
-    return data.X_train[:n], data.y_train[:n]
-
-
-def _splits(X: Any, y: NDArray[np.int64], seed: int) -> list[Split]:
-    return split_rows(StratifiedKFold(settings.N_FOLDS, shuffle=True, random_state=seed), Rows(X, y, None))
+def _splits(X: Any, y: NDArray[np.int64]) -> list[Split]:
+    return split_rows(StratifiedKFold(settings.N_FOLDS), Rows(X, y, None))
 
 
 def _gram_accuracy(gram: NDArray[np.float64], y: NDArray[np.int64], split: Split) -> float:
@@ -146,24 +160,3 @@ def _part_accuracy(part: MappedPart, y: NDArray[np.int64], split: Split, seed: i
     train, test = split
     machine = ik_machine(part.kernel, seed).fit_cells(part.train, y[train])
     return cells_accuracy(machine, part.test, y[test])
-
-
-def cells_accuracy(machine: Any, cells: NDArray[Any], y: NDArray[np.int64]) -> float:
-    """Return the accuracy, for the classes 0 and 1, of a learner on rows that were mapped before."""
-    return float(np.mean((machine.decision_function_cells(cells) > 0) == y))
-
-
-def psi_note(plan: Plan) -> str:
-    """Return a sentence on how psi is chosen."""
-    n_rows = settings.CROSS_VALIDATION_ROWS[plan.scale]
-    note = f"psi by {settings.N_FOLDS}-fold cross-validation on at most {n_rows:,} of the rows to learn from"
-    listed = ", ".join(map(str, settings.QUICK_CELLS))
-    return f"{note}; for Voronoi cells at quick scale only among {listed}." if plan.is_quick else f"{note}."
-
-
-def map_rows(kernel: IsolationKernel, data: Dataset) -> tuple[Timer, NDArray[Any], NDArray[Any]]:
-    """Draw a kernel from the rows to learn from; return how long it and mapping all rows took, and the cells."""
-    with Timer() as timer:
-        kernel.fit(data.X_train)
-        train, test = kernel.apply(data.X_train), kernel.apply(data.X_test)
-    return timer, train, test

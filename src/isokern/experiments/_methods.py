@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
-from isokern.experiments import _settings_e2 as settings
+from isokern.experiments import settings
 from isokern.experiments._experiment import Plan
 from isokern.experiments._measuring import Stopwatch
 from isokern.learners import (
@@ -19,8 +19,8 @@ from isokern.learners import (
 )
 
 # The paper's learner: steps of eta, one pass over the rows in their order, the last iterate.
-PAPERS_PASS: dict[str, Any] = {"schedule": "constant", "learning_rate": settings.ETA, "n_passes": 1, "shuffle": False}
-RIVALS_PASS: dict[str, Any] = {"learning_rate": settings.ETA, "shuffle": False}
+RIVALS_PASS: dict[str, Any] = {"learning_rate": settings.LEARNING_RATE, "n_passes": 1, "shuffle": False}
+PAPERS_PASS: dict[str, Any] = {"schedule": "constant", **RIVALS_PASS}
 
 
 class Method(NamedTuple):
@@ -50,8 +50,9 @@ METHODS = {
     "IK_a-OGD": _isolation("voronoi"),
     "NOGD": Method(NOGDClassifier, _NYSTROM, "n_cells"),
     f"NOGD{FROM_DATA}": Method(NOGDClassifier, _NYSTROM),
-    "AdaRaker": Method(AdaRakerClassifier, RIVALS_PASS, "shrinkage"),
+    "AdaRaker": Method(AdaRakerClassifier, {"bandwidths": settings.ADARAKER_SIGMAS, **RIVALS_PASS}, "shrinkage"),
 }
+RIVALS = {name: name.removesuffix(FROM_DATA) for name in METHODS if not name.startswith("IK")}  # as published
 
 
 def choose(name: str, X: Any, y: Any, plan: Plan, seed: int) -> tuple[dict[str, Any], dict[str, float]]:
@@ -76,13 +77,28 @@ def choose(name: str, X: Any, y: Any, plan: Plan, seed: int) -> tuple[dict[str, 
     method, watch = METHODS[name], Stopwatch()
     if method.searched is None:
         return {}, {}
-    ranges = {"n_cells": settings.CELLS, "shrinkage": settings.SHRINKAGES}[method.searched]
-    candidates = ranges[plan.scale]
+    ranges = {"n_cells": settings.N_CELLS_SEARCHED, "shrinkage": settings.ADARAKER_LAMBDAS_SEARCHED}
+    candidates = ranges[method.searched][plan.scale]
     if len(candidates) == 1:
         return {method.searched: candidates[0]}, {}
-    n = min(settings.CV_ROWS[plan.scale], len(y))
-    found = _search(method, candidates, seed).fit(X[:n], y[:n])
+    found = _search(method, candidates, seed).fit(*search_rows(X, y, plan))
     return dict(found.best_params_), watch.seconds("cv_")
+
+
+def search_rows(X: Any, y: Any, plan: Plan) -> tuple[Any, Any]:
+    """Return the rows for cross-validation: the first of training rows in random order."""
+    n = settings.CROSS_VALIDATION_ROWS[plan.scale]
+    return X[:n], y[:n]
+
+
+def search_note(plan: Plan) -> str:
+    """Return how psi is chosen."""
+    n_rows = settings.CROSS_VALIDATION_ROWS[plan.scale]
+    listed = ", ".join(map(str, settings.N_CELLS_SEARCHED[plan.scale]))
+    return (
+        f"psi was chosen by {settings.N_FOLDS}-fold cross-validation on at most {n_rows:,} rows to learn from, among "
+        f"{listed} (cells: as far as folds have rows); this is not part of the times."
+    )
 
 
 def _search(method: Method, candidates: tuple[Any, ...], seed: int) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from isokern import plotting
-from isokern.experiments._experiment import Record
+from isokern.experiments._experiment import Record, is_stopped
 from isokern.experiments._showing import datasets_in, label, select
 
 
@@ -46,7 +46,7 @@ def _tell_stopped(panel: Any, runs: Sequence[Record]) -> None:
         f"{run['method']}: stopped "
         + (f"at row {run['stopped_at_row']:,}" if run.get("curve") else "before the stream")
         for run in runs
-        if "stopped" in run or run["stopped_at_row"] is not None
+        if is_stopped(run)
     ]
     if said:
         panel.text(0.98, 0.03, "\n".join(said), transform=panel.transAxes, ha="right", va="bottom", fontsize="small")

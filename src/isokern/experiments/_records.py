@@ -11,7 +11,7 @@ from typing import Any
 import isokern
 from isokern.data import list_datasets
 from isokern.experiments._datasets import at_hand
-from isokern.experiments._experiment import Cell, Plan, Record
+from isokern.experiments._experiment import Cell, Plan, Record, is_out_of_time, is_stopped
 
 
 class Records:
@@ -63,10 +63,8 @@ class Records:
 
     def _is_worth_another_try(self, line: dict[str, Any]) -> bool:
         """Return whether a cell came to no end for a reason that may be gone."""
-        stopped = line["result"].get("stopped")
-        if stopped is None:
-            return False
-        return not stopped.startswith("time limit") or self._plan.time_limit > line["time_limit"]
+        has_more_time = self._plan.time_limit > line["time_limit"]
+        return is_stopped(line["result"]) and (has_more_time or not is_out_of_time(line["result"]))
 
 
 def _key(line: dict[str, Any]) -> str:

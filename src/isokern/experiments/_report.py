@@ -11,11 +11,11 @@ import joblib
 
 import isokern
 from isokern._files import replacing
-from isokern.experiments._datasets import QUICK_TEST, QUICK_TRAIN, at_hand
+from isokern.experiments._datasets import at_hand
 from isokern.experiments._experiment import Plan
 from isokern.experiments._page import Block, Grid, Heading, Link, Mark, Paragraph, html_page, markdown_page
 from isokern.experiments._result import Result, outcome, section
-from isokern.experiments.settings import DATASETS, N_THREADS
+from isokern.experiments.settings import DATASETS, N_THREADS, ROWS
 
 TITLE = "The paper, measured again"
 
@@ -59,7 +59,8 @@ def _data(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def _circumstances(plan: Plan) -> Iterator[tuple[str, str]]:
-    rows = f": at most {QUICK_TRAIN:,} training and {QUICK_TEST:,} test rows, fewer where it says so"
+    n_train, n_test = ROWS["quick"]
+    rows = f": at most {n_train:,} training and {n_test:,} test rows, fewer where it says so"
     yield "scale", plan.scale + (rows if plan.is_quick else ": the paper's sizes, as far as the time limit allows")
     yield "seeds", str(plan.n_seeds)
     yield "time limit", f"{plan.time_limit:g} s for each measurement"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from isokern.data import blocks, list_datasets
 from isokern.data._blocks import joined
-from isokern.experiments import _settings_e2 as settings
+from isokern.experiments import settings
 from isokern.experiments._datasets import load_rows
 from isokern.experiments._experiment import Cell, Plan
 from isokern.learners import IKOGDClassifier

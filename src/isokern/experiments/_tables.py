@@ -40,7 +40,9 @@ def as_texts(table: Table) -> list[list[str]]:
     for row in table.rows:
         said = " ".join(value for value in row if isinstance(value, str))
         cells = zip(row, table.columns, strict=True)
-        texts.append([_text(value, f"{column} {said}", column.endswith(", paper")) for value, column in cells])
+        texts.append(
+            [text_of(value, f"{column} {said}", is_published=column.endswith(", paper")) for value, column in cells]
+        )
     return texts
 
 
@@ -49,7 +51,8 @@ def is_of_numbers(table: Table, column: int) -> bool:
     return any(isinstance(row[column], int | float) for row in table.rows)
 
 
-def _text(value: Any, what: str, is_published: bool) -> str:
+def text_of(value: Any, what: str, *, is_published: bool = False) -> str:
+    """Return a value as readers like it; published ones have the paper's digits."""
     if value is None:
         return "-"
     if isinstance(value, int) and not isinstance(value, bool):
@@ -59,10 +62,19 @@ def _text(value: Any, what: str, is_published: bool) -> str:
 
 def _float_text(value: float, what: str, is_published: bool) -> str:
     if "accuracy" in what:
-        return f"{value:.{2 if is_published else 3}f}".removeprefix("0")
-    if is_published:
-        return f"{value:,}"
-    return seconds_text(value) if "seconds" in what else _number_text(value)
+        return accuracy_text(value, 2 if is_published else 3)
+    return seconds_text(value) if "seconds" in what and not is_published else _number_text(value)
+
+
+def accuracy_text(accuracy: float, digits: int = 3) -> str:
+    """Return an accuracy as the paper prints it, with one more digit.
+
+    Examples
+    --------
+    >>> [accuracy_text(accuracy) for accuracy in (0.8421, 1.0)]
+    ['.842', '1.000']
+    """
+    return f"{accuracy:.{digits}f}".removeprefix("0")
 
 
 def seconds_text(seconds: float) -> str:
@@ -79,4 +91,4 @@ def seconds_text(seconds: float) -> str:
 
 
 def _number_text(number: float) -> str:
-    return f"{number:,.0f}" if number.is_integer() else f"{number:,.4g}"
+    return f"{number:,.0f}" if number.is_integer() or abs(number) >= 1000 else f"{number:.4g}"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isokern import _core
-from isokern._checks import is_integer, is_number, n_threads
+from isokern._checks import is_integer, is_number, n_threads, one_thread_if_small
 from isokern._rows import row_blocks
 from isokern.feature_map import IsolationKernel
 from isokern.kernels import NamedKernel
@@ -170,7 +170,8 @@ class NystromModel:
     def _switch(self) -> None:
         self.landmarks, alpha, _ = self.first.support()
         matrix = self.kernel.matrix(self.landmarks, self.landmarks, self.first.n_jobs)
-        eigenvalues, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+        with one_thread_if_small(self.n_landmarks):
+            eigenvalues, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
         order = np.argsort(eigenvalues)[::-1][: self.rank]
         order = order[eigenvalues[order] > self._SMALLEST * eigenvalues.max()]
         roots, vectors = np.sqrt(eigenvalues[order]), vectors[:, order]

@@ -26,13 +26,15 @@ COLOURS = {
     "Voronoi map, CSR": "#E69F00",
     "learning pass": "#009E73",
     "Laplacian": "#666666",
-    "Isolation Kernel, trees": "#0072B2",
-    "Isolation Kernel, trees, capped": "#56B4E9",
-    "Isolation Kernel, Voronoi": "#D55E00",
+    "Isolation Kernel, trees": "#56B4E9",
+    "Isolation Kernel, trees, capped": "#0072B2",
+    "Isolation Kernel, Voronoi": "#1B2A5E",
 }
 
 # Lines of one family differ in more than their shade.
 _DASHES = {"IK_i-OGD, uncapped": "--", "IK_a-OGD": "-.", "OGD, lambda from data": ":", "NOGD, lambda from data": ":"}
+
+_LEGEND_INCHES = 2.4  # for a line and its name
 
 
 def style(name: str) -> dict[str, Any]:
@@ -50,8 +52,10 @@ def shared_legend(figure: Any, panels: Sequence[Any]) -> None:
     """Put one legend below all panels, with every name that one of them has."""
     lines = {name: line for panel in panels for line, name in zip(*panel.get_legend_handles_labels(), strict=True)}
     if lines:
-        columns = min(4, len(lines))
-        figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=columns, frameon=False)
+        columns = max(1, min(len(lines), int(figure.get_figwidth() / _LEGEND_INCHES)))
+        figure.legend(
+            lines.values(), lines.keys(), loc="outside lower center", ncols=columns, frameon=False, fontsize="small"
+        )
 
 
 def new_figure(n_panels: int, n_lines: int = 1) -> tuple[Any, list[Any]]:
@@ -81,14 +85,11 @@ def accuracy_along_stream(panel: Any, runs: Mapping[str, Sequence[tuple[int, flo
     """
     for name, points in runs.items():
         rows, accuracies = zip(*points, strict=True)
-        panel.plot(
-            rows, [100 * accuracy for accuracy in accuracies], label=name, color=COLOURS.get(name), linewidth=1.8
-        )
+        panel.plot(rows, [100 * accuracy for accuracy in accuracies], label=name, **style(name))
     panel.set(title=title, xlabel="rows seen", ylabel="accuracy so far (%)")
     panel.xaxis.set_major_formatter("{x:,.0f}")
     panel.locator_params(axis="x", nbins=5)
-    panel.grid(alpha=0.3)
-    panel.spines[["top", "right"]].set_visible(False)
+    plain(panel)
     panel.legend(frameon=False)
 
 
@@ -112,14 +113,11 @@ def cost_growth(
     xlabel, ylabel : str
     """
     for name, points in runs.items():
-        panel.plot(
-            *zip(*points, strict=True), label=labels[name], color=COLOURS.get(name), linewidth=1.8, marker="o", ms=4
-        )
+        panel.plot(*zip(*points, strict=True), label=labels[name], marker="o", ms=4, **style(name))
     panel.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)
     sizes = sorted({size for points in runs.values() for size, _ in points}, reverse=True)
     shown = sizes[:: -(-len(sizes) // 6)]  # more would run into each other
     panel.set_xticks(shown, [f"{size:,.0f}" for size in shown])
     panel.set_xticks([], minor=True)
-    panel.grid(alpha=0.3)
-    panel.spines[["top", "right"]].set_visible(False)
+    plain(panel)
     panel.legend(frameon=False, fontsize="small", ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))

@@ -12,10 +12,11 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import minmax_scale
 
 from isokern import IsolationKernel, plotting
-from isokern.experiments import _settings_e3 as settings
+from isokern.experiments import settings
 from isokern.experiments._datasets import at_hand, load_rows
 from isokern.experiments._experiment import Cell, Experiment, Plan, Record, Table, Verdict
-from isokern.experiments._outcomes import Timer, chosen, ended, mean_of, shown
+from isokern.experiments._measuring import Stopwatch
+from isokern.experiments._showing import having, mean, select, shown
 
 KERNELS = {"trees": "tree", "Voronoi": "voronoi"}
 # Columns, and their names, of the data set from the paper's list and of the one that comes with scikit-learn.
@@ -39,27 +40,23 @@ def measure(cell: Cell, plan: Plan) -> dict[str, Any]:
     rows = _load_plane(cell, plan)
     rng = np.random.default_rng(cell["seed"])
     dots = rows[rng.permutation(len(rows))[:N_DOTS]]
-    with Timer() as timer:
-        kernel = IsolationKernel(
-            KERNELS[cell["kernel"]],
-            settings.CONTOUR_PARTITIONINGS,
-            settings.CONTOUR_CELLS,
-            random_state=cell["seed"],
-        ).fit(rows)
-        order = by_density(rows, dots[:N_CENTRES])
-        few = max(1, len(order) // 4)
-        centres = dots[[order[few // 2], order[-1 - few // 2]]]
-        reaches = [float(contour_reach(kernel, dots[part]).mean()) for part in (order[:few], order[-few:])]
-        values = kernel.similarity(centres, _grid())
+    watch = Stopwatch()
+    kernel = IsolationKernel(
+        KERNELS[cell["kernel"]], settings.CONTOUR_PARTITIONINGS, settings.CONTOUR_CELLS, random_state=cell["seed"]
+    ).fit(rows)
+    order = by_density(rows, dots[:N_CENTRES])
+    few = max(1, len(order) // 4)
+    centres = dots[[order[few // 2], order[-1 - few // 2]]]
+    reaches = [float(contour_reach(kernel, dots[part]).mean()) for part in (order[:few], order[-few:])]
+    values = kernel.similarity(centres, _grid())
     return {
+        **watch.seconds(),
         "n_train": len(rows),
         "dense_reach": reaches[0],
         "sparse_reach": reaches[1],
         "dots": np.round(dots, 4).tolist(),
         "centres": centres.tolist(),
         "values": np.round(values, 4).tolist(),
-        "seconds": timer.seconds,
-        "cpu_seconds": timer.cpu_seconds,
     }
 
 
@@ -98,10 +95,8 @@ def table(records: Sequence[Record], plan: Plan) -> Table:
     """Lay out the reach of contours where data are dense and where they are sparse."""
     rows = []
     for name in KERNELS:
-        found = chosen(records, kernel=name)
-        dense, sparse = (mean_of(found, f"{where}_reach") for where in ("dense", "sparse"))
-        ratio = None if dense is None or sparse is None else round(sparse / dense, 2)
-        rows.append((name, *(shown(found, f"{where}_reach") for where in ("dense", "sparse")), ratio))
+        found = select(records, kernel=name)
+        rows.append((name, *(shown(found, f"{where}_reach", plan) for where in ("dense", "sparse")), _ratio(found)))
     rows.append(("any kernel of the distance alone", None, None, 1.0))
     columns = ("kernel", "reach where dense", "reach where sparse", "ratio")
     used = " and ".join(sorted({record["dataset"] for record in records}))
@@ -113,24 +108,29 @@ def table(records: Sequence[Record], plan: Plan) -> Table:
     return Table(columns, rows, (note,))
 
 
+def _ratio(records: Sequence[Record]) -> float | None:
+    dense, sparse = (mean(records, f"{where}_reach") for where in ("dense", "sparse"))
+    return None if dense is None or sparse is None else sparse / dense
+
+
 def verdicts(records: Sequence[Record]) -> list[Verdict]:
     """Judge whether contours reach farther where data are sparse."""
-    claim = "Contours of the Isolation Kernel are wide where data are sparse and narrow where they are dense."
-    rule = f"the contour K = {LEVEL:g} reaches at least 1.5 times as far where data are sparse, for both kernels"
-    ratios = {}
-    for name in KERNELS:
-        dense, sparse = (mean_of(records, f"{where}_reach", kernel=name) for where in ("dense", "sparse"))
-        if dense is not None and sparse is not None:
-            ratios[name] = sparse / dense
+    claim = "Contours of the Isolation Kernel are wide where data are sparse and narrow where they are dense"
+    rule = (
+        f"the contour K = {LEVEL:g} reaches at least {settings.CONTOUR_RATIO} times as far where data are sparse, for "
+        "both kernels"
+    )
+    found = {name: _ratio(select(records, kernel=name)) for name in KERNELS}
+    ratios = {name: ratio for name, ratio in found.items() if ratio is not None}
     if len(ratios) < len(KERNELS):
         return [Verdict(claim, rule, None, "nothing to judge by")]
-    found = ", ".join(f"{name} {ratio:.2f} times" for name, ratio in ratios.items())
-    return [Verdict(claim, rule, min(ratios.values()) >= 1.5, found)]
+    numbers = ", ".join(f"{name} {ratio:.2f} times" for name, ratio in ratios.items())
+    return [Verdict(claim, rule, min(ratios.values()) >= settings.CONTOUR_RATIO, numbers)]
 
 
 def draw(records: Sequence[Record]) -> Any:
     """Draw, for each kernel, contours around a row among many and around one among few."""
-    found = [record for record in ended(records) if record["seed"] == 0]
+    found = having(select(records, seed=0), "values")
     figure, panels = plotting.new_figure(2 * len(found), len(found))
     for k, panel in enumerate(panels):
         record, place = found[k // 2], k % 2

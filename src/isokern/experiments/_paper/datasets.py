@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from isokern.experiments import settings
-from isokern.experiments._datasets import at_hand, load_whole, row_label, stand_in_notes
+from isokern.experiments._datasets import cells_of, load_whole
 from isokern.experiments._experiment import Cell, Experiment, Plan, Record, Table, Verdict
+from isokern.experiments._measuring import Stopwatch
+from isokern.experiments._showing import Outcome, having, labels, stand_in_notes, tally
 
 _MEASURED = ("n_train", "n_test", "n_features", "nonzero")
 _COLUMNS = ("training rows", "test rows", "columns", "nonzero %")
@@ -19,23 +21,22 @@ _COLUMNS = ("training rows", "test rows", "columns", "nonzero %")
 
 def cells(plan: Plan) -> list[Cell]:
     """List the data sets at hand."""
-    return [{"dataset": name} for name, source in at_hand(plan, settings.DATASETS).items() if source]
+    return cells_of(replace(plan, n_seeds=1), settings.DATASETS)  # counts do not differ from seed to seed
 
 
 def measure(cell: Cell, plan: Plan) -> dict[str, Any]:
     """Read a data set, and count."""
-    elapsed, cpu = time.perf_counter(), time.process_time()
+    watch = Stopwatch()
     data = load_whole(cell["dataset"], plan)
-    seconds = {"seconds": time.perf_counter() - elapsed, "cpu_seconds": time.process_time() - cpu}
+    seconds = watch.seconds()
     (n_train, n_features), n_test = data.X_train.shape, data.X_test.shape[0]
     n_nonzero = sum(_count_nonzero(X) for X in (data.X_train, data.X_test))
     return {
-        "source": data.name,
+        **seconds,
         "n_train": n_train,
         "n_test": n_test,
         "n_features": n_features,
         "nonzero": 100 * n_nonzero / ((n_train + n_test) * n_features),
-        **seconds,
     }
 
 
@@ -45,52 +46,49 @@ def _count_nonzero(X: Any) -> int:
 
 def table(records: Sequence[Record], plan: Plan) -> Table:
     """Put counted and published numbers side by side."""
-    found, counted = at_hand(plan, settings.DATASETS), {record["dataset"]: record for record in records}
+    counted = {record["dataset"]: record for record in records}
     rows = []
-    for name, source in found.items():
+    for name, label in labels(plan, settings.DATASETS).items():
         ours = [counted.get(name, {}).get(key) for key in _MEASURED]
         pairs = zip(ours, settings.DATASETS_PUBLISHED[name], strict=True)
         seconds = counted.get(name, {}).get("seconds")
-        rows.append((row_label(name, source), *(number for pair in pairs for number in pair), seconds))
+        rows.append((label, *(number for pair in pairs for number in pair), seconds))
     columns = [title for column in _COLUMNS for title in (column, f"{column}, paper")]
-    return Table(("data set", *columns, "reading, seconds"), rows, tuple(stand_in_notes(found)))
+    notes = stand_in_notes(plan, settings.DATASETS)
+    return Table(("data set", *columns, "reading, seconds"), rows, tuple(notes))
 
 
 def verdicts(records: Sequence[Record]) -> list[Verdict]:
     """Judge whether the files are the paper's, and whether they are as diverse as it wants them."""
-    counted = [record for record in records if "stopped" not in record]
-    return [_same(counted), _diverse(counted)]
-
-
-def _same(counted: list[Record]) -> Verdict:
-    claim = "The files at hand are those that the paper describes."
-    rule = (
-        "Rows and columns are equal, and the share of nonzero values is, to within one in the last published digit; "
-        "stand-ins do not count."
-    )
+    counted = having(records, "n_train")
     officials = [record for record in counted if record["source"] == record["dataset"]]
-    if not officials:
-        return Verdict(claim, rule, None, "none of the paper's own files is at hand")
-    different = [text for record in officials for text in _differences(record)]
-    found = f"on {len(officials) - len(different)} of {len(officials)} data sets"
-    return Verdict(claim, rule, not different, "; ".join([found, *(f"not on {text}" for text in different)]))
+    return [
+        tally(
+            "The files at hand are those that the paper describes",
+            "rows and columns equal, and the share of nonzero values to within one in the last published digit, on "
+            "every data set that is no stand-in",
+            {record["dataset"]: _compare(record) for record in officials},
+            records,
+            "none of the paper's own files is at hand",
+        ),
+        _diverse(counted),
+    ]
 
 
-def _differences(record: Record) -> list[str]:
-    """Return in words what is not as published, one text at most."""
+def _compare(record: Record) -> Outcome:
     published, ours = settings.DATASETS_PUBLISHED[record["dataset"]], tuple(record[key] for key in _MEASURED)
     last_digit = 10.0 ** -len(repr(published[-1]).partition(".")[2])
     if ours[:-1] == published[:-1] and abs(ours[-1] - published[-1]) < last_digit:
-        return []
+        return True, "as published"
     said = (", ".join(f"{number:,.7g}" for number in numbers) for numbers in (ours, published))
-    return [f"{record['dataset']} ({' against '.join(said)})"]
+    return False, " against ".join(said)
 
 
 def _diverse(counted: list[Record]) -> Verdict:
-    claim = "The data sets are diverse: small and large, of few and of many columns, sparse and dense."
+    claim = "The data sets are diverse: small and large, of few and of many columns, sparse and dense"
     rule = (
-        "Of those at hand, the most rows and the most columns are at least ten times the least, and some, but not all, "
-        "have less than 1 % of nonzero values."
+        "of those at hand, the most rows and the most columns are at least ten times the least, and some, but not all, "
+        "have less than 1 % of nonzero values"
     )
     if len(counted) < 2:
         return Verdict(claim, rule, None, f"{len(counted)} at hand, two are needed")

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from isokern import IsolationKernel, plotting
 from isokern.data import blocks, list_datasets
-from isokern.experiments import _settings_e2 as settings
-from isokern.experiments._datasets import QUICK_TRAIN
+from isokern.experiments import settings
+from isokern.experiments._datasets import cells_of
 from isokern.experiments._experiment import Cell, Experiment, Plan, Record, Table, Verdict
 from isokern.experiments._measuring import Laps, Stopwatch
 from isokern.experiments._methods import PAPERS_PASS
 from isokern.experiments._showing import (
     Outcome,
-    cells_of,
     datasets_in,
+    having,
     label,
     labels,
     mean,
-    notes,
+    notes_on,
     select,
     shown,
     tally,
@@ -34,10 +35,9 @@ _PARTS = ("total", "map", "learn")
 def cells(plan: Plan) -> list[Cell]:
     """List both forms on every data set at hand, for every psi for which its initial set has rows."""
     n_train = {info.name: info.n_train for info in list_datasets(stand_ins=True)}
-    n_most = QUICK_TRAIN if plan.is_quick else max(n_train.values())
-    sizes = settings.DOT_PRODUCT_CELLS[plan.scale]
+    n_most, sizes = settings.ROWS[plan.scale][0], settings.DOT_PRODUCT_CELLS[plan.scale]
     every = cells_of(plan, settings.DOT_PRODUCT_DATASETS, psi=sizes, method=list(_EVALUATIONS))
-    return [cell for cell in every if cell["psi"] <= min(n_most, n_train[cell["source"]])]
+    return [cell for cell in every if cell["psi"] <= min(n_most or math.inf, n_train[cell["source"]])]
 
 
 def measure(cell: Cell, plan: Plan) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def table(records: Sequence[Record], plan: Plan) -> Table:
         rows += [(name, psi, *_line(select(found, psi=psi), plan)) for psi in _sizes(found)]
         if not found:
             rows.append((name, *[None] * (len(columns) - 1)))
-    return Table(columns, rows, (*notes(plan, settings.DOT_PRODUCT_DATASETS, times=False), *_notes(plan)))
+    return Table(columns, rows, (*notes_on(plan, settings.DOT_PRODUCT_DATASETS), *_notes(plan)))
 
 
 def _sizes(records: Sequence[Record]) -> list[int]:
@@ -93,12 +93,12 @@ def _sizes(records: Sequence[Record]) -> list[int]:
 
 
 def _line(records: Sequence[Record], plan: Plan) -> list[Any]:
-    return [shown(part, ".3g")(select(records, method=name), plan) for name in _EVALUATIONS for part in _PARTS]
+    return [shown(select(records, method=name), part, plan) for name in _EVALUATIONS for part in _PARTS]
 
 
 def _notes(plan: Plan) -> tuple[str, ...]:
     return (
-        "Elapsed milliseconds for 1,000 rows of the stream; learning is one thread's work, mapping and predicting that "
+        "Milliseconds for 1,000 rows of the stream; learning is one thread's work, mapping and predicting that "
         f"of all. At most {settings.DOT_PRODUCT_ROWS[plan.scale]:,} rows of the stream.",
         "The initial set is as large as the training part; psi goes as far as it has rows.",
     )
@@ -112,18 +112,20 @@ def verdicts(records: Sequence[Record]) -> list[Verdict]:
             "on every data set the ratio of total times is larger at the largest psi than at the smallest, and at "
             f"least {settings.DOT_PRODUCT_RATIO}",
             _outcomes(records, _judge_ratio),
+            records,
         ),
         tally(
             "The efficient dot product does not depend on psi",
             "on every data set the time to predict and learn, mapping apart, at the largest psi is at most "
             f"{settings.DOT_PRODUCT_GROWTH} times that at the smallest",
             _outcomes(records, _judge_growth),
+            records,
         ),
     ]
 
 
 def _judge_ratio(first: Sequence[Record], last: Sequence[Record]) -> Outcome | None:
-    times = [mean(select(end, method=name), "total") for end in (first, last) for name in _EVALUATIONS]
+    times = [mean(end, "total", method=name) for end in (first, last) for name in _EVALUATIONS]
     if any(time is None for time in times):
         return None
     ours, naive, ours_last, naive_last = (float(time or 0) for time in times)
@@ -132,7 +134,7 @@ def _judge_ratio(first: Sequence[Record], last: Sequence[Record]) -> Outcome | N
 
 
 def _judge_growth(first: Sequence[Record], last: Sequence[Record]) -> Outcome | None:
-    small, large = (mean(select(end, method="IK-OGD"), "learn") for end in (first, last))
+    small, large = (mean(end, "learn", method="IK-OGD") for end in (first, last))
     if not small or not large:
         return None
     return large <= settings.DOT_PRODUCT_GROWTH * small, f"{large / small:.2g} times"
@@ -142,24 +144,25 @@ def _outcomes(records: Sequence[Record], judge: Any) -> dict[str, Outcome]:
     """Judge each data set by the records of its smallest and its largest psi that both forms came to the end of."""
     outcomes = {}
     for dataset in datasets_in(records):
-        found = [record for record in select(records, dataset=dataset) if "total" in record]
+        found = having(select(records, dataset=dataset), "total")
         sizes = [psi for psi in _sizes(found) if len({record["method"] for record in select(found, psi=psi)}) == 2]
         outcome = judge(select(found, psi=sizes[0]), select(found, psi=sizes[-1])) if len(sizes) > 1 else None
         if outcome is not None:
-            outcomes[f"{dataset}, psi {sizes[0]} to {sizes[-1]:,}"] = outcome
+            holds, numbers = outcome
+            outcomes[dataset] = holds, f"psi {sizes[0]} to {sizes[-1]:,}: {numbers}"
     return outcomes
 
 
 def draw(records: Sequence[Record]) -> Any:
     """Draw time against psi, the total and without mapping."""
-    measured = [record for record in records if "total" in record]
+    measured = having(records, "total")
     datasets = datasets_in(measured)
     figure, panels = plotting.new_figure(max(1, len(datasets)))
     for panel, dataset in zip(panels, datasets, strict=False):
         found = select(measured, dataset=dataset)
         for name in _EVALUATIONS:
             for part, line in (("total", "-"), ("learn", ":")):
-                points = [(psi, mean(select(found, method=name, psi=psi), part)) for psi in _sizes(found)]
+                points = [(psi, mean(found, part, method=name, psi=psi)) for psi in _sizes(found)]
                 drawn = [(psi, time) for psi, time in points if time is not None]
                 label_of = name if part == "total" else f"{name}, mapping apart"
                 style = plotting.style(name) | {"linestyle": line, "marker": "o" if part == "total" else None, "ms": 4}

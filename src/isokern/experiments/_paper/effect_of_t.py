@@ -8,24 +8,24 @@ from typing import Any
 
 from isokern import plotting
 from isokern.evaluation import holdout
-from isokern.experiments import _settings_e2 as settings
-from isokern.experiments._datasets import load_rows
+from isokern.experiments import settings
+from isokern.experiments._datasets import cells_of, load_rows
 from isokern.experiments._experiment import Cell, Experiment, Plan, Record, Table, Verdict
 from isokern.experiments._measuring import Stopwatch
 from isokern.experiments._methods import FROM_DATA, METHODS
 from isokern.experiments._showing import (
     Outcome,
-    accuracy,
-    cells_of,
     datasets_in,
+    having,
     label,
     labels,
     mean,
-    notes,
-    seconds,
+    notes_on,
     select,
+    shown,
     tally,
 )
+from isokern.experiments._tables import accuracy_text
 
 _SIZE_OF = {
     "IK_i-OGD": "n_partitionings",
@@ -54,16 +54,17 @@ def measure(cell: Cell, plan: Plan) -> dict[str, Any]:
 
 def table(records: Sequence[Record], plan: Plan) -> Table:
     """Return accuracy and seconds, a line for each data set and size."""
-    columns = ("data set", "t or b", *(f"{name}{what}" for name in _SIZE_OF for what in ("", ", seconds")))
+    measures = ("accuracy", "seconds")
+    columns = ("data set", "t or b", *(f"{name}: {what}" for name in _SIZE_OF for what in measures))
     rows: list[tuple[Any, ...]] = []
     for dataset, name in labels(plan, settings.EFFECT_OF_T_DATASETS).items():
         found = select(records, dataset=dataset)
         for size in _sizes(found):
             of_method = [select(found, size=size, method=method) for method in _SIZE_OF]
-            rows.append((name, size, *(show(f, plan) for f in of_method for show in (accuracy, seconds))))
+            rows.append((name, size, *(shown(cell, what, plan) for cell in of_method for what in measures)))
         if not found:
             rows.append((name, *[None] * (len(columns) - 1)))
-    return Table(columns, rows, notes(plan, settings.EFFECT_OF_T_DATASETS))
+    return Table(columns, rows, tuple(notes_on(plan, settings.EFFECT_OF_T_DATASETS)))
 
 
 def _sizes(records: Sequence[Record]) -> list[int]:
@@ -77,49 +78,52 @@ def verdicts(records: Sequence[Record]) -> list[Verdict]:
             "More partitionings make IK-OGD more accurate",
             "mean accuracy (capped trees) higher at the largest t than at the smallest, on every data set",
             _outcomes(records, ("IK_i-OGD",), _judge_gain),
+            records,
         ),
         tally(
             "NOGD with as many landmarks stays less accurate",
             "mean accuracy of NOGD at the largest b lower than that of IK-OGD (capped trees) at the largest t, on "
             "every data set",
             _outcomes(records, ("NOGD", "IK_i-OGD"), _judge_gap),
+            records,
         ),
         tally(
             "IK-OGD's time grows less than linearly with t",
             "seconds (capped trees) as a power of t, from the smallest to the largest: below 1, on every data set",
             _outcomes(records, ("IK_i-OGD",), _judge_power),
+            records,
         ),
     ]
 
 
 def _judge_gain(ours: Sequence[Record]) -> Outcome | None:
     ends = _ends(ours, "accuracy")
-    return None if ends is None else (ends[1] > ends[0], f"{ends[0]:.3f}, then {ends[1]:.3f}")
+    return None if ends is None else (ends[1] > ends[0], ", then ".join(map(accuracy_text, ends)))
 
 
 def _judge_gap(nogd: Sequence[Record], ours: Sequence[Record]) -> Outcome | None:
     theirs, mine = _ends(nogd, "accuracy"), _ends(ours, "accuracy")
     if theirs is None or mine is None:
         return None
-    return theirs[1] < mine[1], f"{theirs[1]:.3f} against {mine[1]:.3f}"
+    return theirs[1] < mine[1], f"{accuracy_text(theirs[1])} against {accuracy_text(mine[1])}"
 
 
 def _judge_power(ours: Sequence[Record]) -> Outcome | None:
     ends = _ends(ours, "seconds")
     if ends is None or not all(ends):
         return None
-    sizes = _sizes([record for record in ours if "seconds" in record])
+    sizes = _sizes(having(ours, "seconds"))
     power = math.log(ends[1] / ends[0]) / math.log(sizes[-1] / sizes[0])
     return power < 1, f"t^{power:.2f}"
 
 
 def _ends(records: Sequence[Record], key: str) -> tuple[float, float] | None:
     """Return what was measured at the smallest and at the largest size that came to an end."""
-    measured = [record for record in records if record.get(key) is not None]
+    measured = having(records, key)
     sizes = _sizes(measured)
     if len(sizes) < 2:
         return None
-    first, last = (mean(select(measured, size=size), key) for size in (sizes[0], sizes[-1]))
+    first, last = (mean(measured, key, size=size) for size in (sizes[0], sizes[-1]))
     return None if first is None or last is None else (first, last)
 
 
@@ -133,7 +137,7 @@ def _outcomes(records: Sequence[Record], methods: tuple[str, ...], judge: Any) -
 
 def draw(records: Sequence[Record]) -> Any:
     """Draw accuracy and time against the size, two panels for each data set."""
-    measured = [record for record in records if "accuracy" in record]
+    measured = having(records, "accuracy")
     datasets = datasets_in(measured)
     n_lines = max(1, len(datasets))
     figure, panels = plotting.new_figure(2 * n_lines, n_lines)
@@ -150,7 +154,7 @@ def draw(records: Sequence[Record]) -> Any:
 def _draw_curves(panel: Any, records: Sequence[Record], key: str, title: str) -> None:
     for name in _SIZE_OF:
         of_method = select(records, method=name)
-        points = [(size, mean(select(of_method, size=size), key)) for size in _sizes(of_method)]
+        points = [(size, mean(of_method, key, size=size)) for size in _sizes(of_method)]
         if points:
             panel.plot(*zip(*points, strict=True), label=name, marker="o", ms=4, **plotting.style(name))
     sizes = _sizes(records)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,36 +11,35 @@ from sklearn.preprocessing import PolynomialFeatures
 
 from isokern import IsolationKernel
 from isokern.experiments import settings
-from isokern.experiments._datasets import QUICK_TRAIN, at_hand, load_rows, row_label, stand_in_notes
+from isokern.experiments._datasets import cells_of, load_rows
 from isokern.experiments._experiment import Cell, Experiment, Plan, Record, Table, Verdict
+from isokern.experiments._measuring import Stopwatch
+from isokern.experiments._showing import Outcome, datasets_in, having, labels, select, stand_in_notes, tally
 
 _PARTITIONINGS = ("tree", "voronoi")
 _PAIRS = 100  # rows whose similarities are compared with products of their maps
+_EXACT = 1e-9  # and by less than what they may differ
 
 
 def cells(plan: Plan) -> list[Cell]:
     """List the data sets at hand, with trees and Voronoi cells, few and many."""
-    return [
-        {"dataset": name, "partitioning": partitioning, "psi": psi}
-        for name, source in at_hand(plan, settings.DATASETS).items()
-        if source
-        for partitioning in _PARTITIONINGS
-        for psi in settings.FEATURE_MAP_CELLS
-    ]
+    once = replace(plan, n_seeds=1)  # counts do not differ from seed to seed
+    return cells_of(once, settings.DATASETS, partitioning=_PARTITIONINGS, psi=settings.FEATURE_MAP_CELLS)
 
 
 def measure(cell: Cell, plan: Plan) -> dict[str, Any]:
     """Map rows, and count features: all there are, and those of each row that are not 0."""
-    data = load_rows(cell["dataset"], plan, seed=0)
+    data = load_rows(cell["dataset"], plan, cell["seed"])
     psi = min(cell["psi"], len(data.y_train))
     X = data.X_test[: settings.FEATURE_MAP_ROWS]
-    kernel = IsolationKernel(cell["partitioning"], settings.N_PARTITIONINGS, psi, random_state=0)
-    elapsed, cpu = time.perf_counter(), time.process_time()
+    kernel = IsolationKernel(cell["partitioning"], settings.N_PARTITIONINGS, psi, random_state=cell["seed"])
+    watch = Stopwatch()
     mapped = kernel.fit(data.X_train).transform(X)
-    seconds = {"seconds": time.perf_counter() - elapsed, "cpu_seconds": time.process_time() - cpu}
+    seconds = watch.seconds()
     n_nonzero = np.diff(mapped.indptr)
     products = (mapped[:_PAIRS] @ mapped[:_PAIRS].T).toarray()
     return {
+        **seconds,
         "n_features_in": X.shape[1],
         "n_polynomial": int(PolynomialFeatures(settings.POLYNOMIAL_DEGREE).fit(X[:1]).n_output_features_),
         "n_partitionings": settings.N_PARTITIONINGS,
@@ -49,33 +48,31 @@ def measure(cell: Cell, plan: Plan) -> dict[str, Any]:
         "fewest_nonzero": int(n_nonzero.min()),
         "most_nonzero": int(n_nonzero.max()),
         "kernel_error": float(np.abs(products - kernel.similarity(X[:_PAIRS])).max()),
-        **seconds,
     }
 
 
 def table(records: Sequence[Record], plan: Plan) -> Table:
     """Put the sizes of maps beside the published formulas."""
-    found = at_hand(plan, settings.DATASETS)
-    rows = [
-        _row(row_label(name, source), [r for r in records if r["dataset"] == name]) for name, source in found.items()
-    ]
+    named = labels(plan, settings.DATASETS)
+    rows = [_row(label, having(select(records, dataset=name), "n_features")) for name, label in named.items()]
     columns = ["data set", "d", "Gaussian", "Gaussian, paper", f"Polynomial, h = {settings.POLYNOMIAL_DEGREE}"]
     columns += ["Polynomial, paper"]
     for psi in settings.FEATURE_MAP_CELLS:
         columns += [f"Isolation, psi = {psi:,}: features", f"psi = {psi:,}: nonzero in each row"]
-    notes = stand_in_notes(found) + [f"Quick scale: maps are drawn from at most {QUICK_TRAIN:,} rows."] * plan.is_quick
+    notes = stand_in_notes(plan, settings.DATASETS)
+    if plan.is_quick:
+        notes.append(f"Quick scale: maps are drawn from at most {settings.ROWS['quick'][0]:,} rows.")
     return Table((*columns, "Isolation, paper"), rows, tuple(notes))
 
 
-def _row(label: str, records: list[Record]) -> tuple[Any, ...]:
-    measured = [record for record in records if "stopped" not in record]
+def _row(label: str, measured: list[Record]) -> tuple[Any, ...]:
     first = measured[0] if measured else {}
     published = settings.FEATURE_MAP_SIZE_PUBLISHED
     infinite = published["Gaussian"] if measured else None
     row = [label, first.get("n_features_in"), infinite, published["Gaussian"], first.get("n_polynomial")]
     row += [published["Polynomial"]]
     for psi in settings.FEATURE_MAP_CELLS:
-        of_psi = [record for record in measured if record["psi"] == psi]
+        of_psi = select(measured, psi=psi)
         row += [_one_or_range(of_psi, "n_features", "n_features")]
         row += [_one_or_range(of_psi, "fewest_nonzero", "most_nonzero")]
     return (*row, published["Isolation"])
@@ -91,17 +88,19 @@ def _one_or_range(records: list[Record], low: str, high: str) -> int | str | Non
 
 def verdicts(records: Sequence[Record]) -> list[Verdict]:
     """Judge the size of the Isolation Kernel's map, and whether it is exact."""
-    measured = [record for record in records if "stopped" not in record]
+    maps = "of trees and of Voronoi cells, few and many, on every data set"
     return [
-        _judged(
-            "The Isolation Kernel's map has t psi features, t of them nonzero in a row for any number of columns.",
-            "On every data set, for trees and Voronoi cells, few and many, both counts are met by every row.",
-            {_name(record): _is_of_size(record) for record in measured},
+        tally(
+            "The Isolation Kernel's map has t psi features, t of them nonzero in a row for any number of columns",
+            f"every row meets both counts, with maps {maps}",
+            _outcomes(records, _is_of_size),
+            records,
         ),
-        _judged(
-            "The map is exact, not an approximation.",
-            f"On every data set, products of the maps of {_PAIRS} rows are their similarities, to less than 1e-9.",
-            {_name(record): record["kernel_error"] < 1e-9 for record in measured},
+        tally(
+            "The map is exact, not an approximation",
+            f"products of the maps of {_PAIRS} rows are their similarities, to less than {_EXACT:g}, with maps {maps}",
+            _outcomes(records, lambda record: record["kernel_error"] < _EXACT),
+            records,
         ),
     ]
 
@@ -111,16 +110,13 @@ def _is_of_size(record: Record) -> bool:
     return record["n_features"] == t * record["n_cells"] and record["fewest_nonzero"] == record["most_nonzero"] == t
 
 
-def _name(record: Record) -> str:
-    return f"{record['dataset']} ({record['partitioning']}, psi = {record['psi']})"
-
-
-def _judged(claim: str, rule: str, outcomes: dict[str, bool]) -> Verdict:
-    if not outcomes:
-        return Verdict(claim, rule, None, "nothing was measured")
-    failed = [name for name, holds in outcomes.items() if not holds]
-    found = f"on {len(outcomes) - len(failed)} of {len(outcomes)} maps"
-    return Verdict(claim, rule, not failed, found + (f"; not on {', '.join(failed)}" if failed else ""))
+def _outcomes(records: Sequence[Record], is_met: Callable[[Record], bool]) -> dict[str, Outcome]:
+    measured, outcomes = having(records, "n_features"), {}
+    for dataset in datasets_in(measured):
+        maps = select(measured, dataset=dataset)
+        failed = [f"{record['partitioning']}, psi = {record['psi']:,}" for record in maps if not is_met(record)]
+        outcomes[dataset] = not failed, "; ".join(failed) or f"{len(maps)} maps"
+    return outcomes
 
 
 EXPERIMENT = Experiment(

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from isokern import IsolationKernel, plotting
-from isokern.experiments import _settings_e3 as settings
+from isokern.experiments import settings
 from isokern.experiments._experiment import Cell, Experiment, Plan, Record, Table, Verdict
-from isokern.experiments._outcomes import Timer, chosen, ended, mean_of, shown
+from isokern.experiments._measuring import Stopwatch
+from isokern.experiments._showing import having, mean, select, shown
 from isokern.kernels import gamma_from_psi
 
 KERNELS: dict[str, tuple[str, str | None]] = {
@@ -21,7 +22,6 @@ KERNELS: dict[str, tuple[str, str | None]] = {
     "trees, capped": ("tree", "log2"),
     "Voronoi": ("voronoi", None),
 }
-LARGEST_ERROR = 0.05  # root mean squared, of a kernel that is called alike
 _N_GRID = 41
 
 
@@ -41,9 +41,10 @@ def measure(cell: Cell, plan: Plan) -> dict[str, Any]:
     t = min(settings.SHAPE_ALL_CELLS[plan.scale] // cell["psi"], settings.SHAPE_PARTITIONINGS[plan.scale])
     partitioning, max_depth = KERNELS[cell["kernel"]]
     rows = np.random.default_rng(cell["seed"]).uniform(-0.5, 0.5, size=(settings.SHAPE_ROWS, 2))
-    with Timer() as timer:
-        kernel = IsolationKernel(partitioning, t, cell["psi"], max_depth=max_depth, random_state=cell["seed"])
-        values = kernel.fit(rows).similarity(grid, np.zeros((1, 2)))[:, 0]
+    watch = Stopwatch()
+    kernel = IsolationKernel(partitioning, t, cell["psi"], max_depth=max_depth, random_state=cell["seed"])
+    values = kernel.fit(rows).similarity(grid, np.zeros((1, 2)))[:, 0]
+    seconds = watch.seconds()
     best = minimize_scalar(lambda scale: laplacian_error(values, grid, scale), bounds=(0.1, 500.0), method="bounded")
     papers = gamma_from_psi(cell["psi"], 2)
     return {
@@ -53,8 +54,7 @@ def measure(cell: Cell, plan: Plan) -> dict[str, Any]:
         "best_lambda": float(best.x),
         "best_error": float(best.fun),
         "values": np.round(values, 4).tolist(),
-        "seconds": timer.seconds,
-        "cpu_seconds": timer.cpu_seconds,
+        **seconds,
     }
 
 
@@ -83,9 +83,9 @@ def table(records: Sequence[Record], plan: Plan) -> Table:
     rows = []
     for psi in settings.SHAPE_TABLE_CELLS:
         for name in KERNELS:
-            found = chosen(records, kernel=name, psi=psi)
-            numbers = (shown(found, key, 3) for key in ("best_lambda", "lambda", "best_error", "error"))
-            rows.append((psi, name, *numbers, shown(found, "t")))
+            found = select(records, kernel=name, psi=psi)
+            keys = ("best_lambda", "lambda", "best_error", "error", "t")
+            rows.append((psi, name, *(shown(found, key, plan) for key in keys)))
     columns = ("psi", "kernel", "lambda", "lambda, paper", "error", "error with the paper's lambda", "t")
     note = (
         "Errors are root mean squared differences from exp(-lambda |x|_1) over a grid that reaches "
@@ -100,34 +100,33 @@ def verdicts(records: Sequence[Record]) -> list[Verdict]:
     """Judge whether the trees' kernel is like the Laplacian kernel of the paper's lambda, and like any."""
     psi = settings.SHAPE_CELLS
     rule = (
-        f"the root mean squared difference on the grid is at most {LARGEST_ERROR:g} for trees, capped and uncapped, "
-        f"at psi = {psi}"
+        f"the root mean squared difference on the grid is at most {settings.SHAPE_ERROR:g} for trees, capped and "
+        f"uncapped, at psi = {psi}"
     )
     return [
         _alike(
             records,
-            "On uniform data the Isolation Kernel is like the Laplacian kernel of lambda = ln(psi)/d.",
+            "On uniform data the Isolation Kernel is like the Laplacian kernel of lambda = ln(psi)/d",
             rule,
             "error",
         ),
-        _alike(records, "It is like the Laplacian kernel of some lambda.", rule, "best_error"),
+        _alike(records, "It is like the Laplacian kernel of some lambda", rule, "best_error"),
     ]
 
 
 def _alike(records: Sequence[Record], claim: str, rule: str, error: str) -> Verdict:
-    which = {"psi": settings.SHAPE_CELLS}
-    errors = {name: mean_of(records, error, kernel=name, **which) for name in KERNELS}
+    errors = {name: mean(records, error, kernel=name, psi=settings.SHAPE_CELLS) for name in KERNELS}
     judged = [errors[name] for name in ("trees", "trees, capped")]
     if None in judged:
         return Verdict(claim, rule, None, "nothing to judge by")
     found = "; ".join(f"{name} {value:.3f}" for name, value in errors.items() if value is not None)
-    return Verdict(claim, rule, max(value or 0.0 for value in judged) <= LARGEST_ERROR, f"differences: {found}")
+    return Verdict(claim, rule, max(value or 0.0 for value in judged) <= settings.SHAPE_ERROR, f"differences: {found}")
 
 
 def draw(records: Sequence[Record]) -> Any:
     """Draw contours of the kernels side by side, and all of them along an axis."""
     psi = settings.SHAPE_CELLS
-    found = [record for record in ended(records) if record["psi"] == psi and record["seed"] == 0]
+    found = having(select(records, psi=psi, seed=0), "values")
     maps = _laplacian_maps(found)
     maps |= {f"{_title(record['kernel'])}, t = {record['t']:,}": np.array(record["values"]) for record in found}
     figure, panels = plotting.new_figure(len(maps) + 1, 2)
@@ -145,7 +144,7 @@ def _laplacian_maps(records: Sequence[Record]) -> dict[str, NDArray[np.float64]]
     """Return the Laplacian kernel of the paper's lambda and the one nearest to the trees' kernel."""
     grid, papers = _grid(settings.SHAPE_CELLS), gamma_from_psi(settings.SHAPE_CELLS, 2)
     maps = {f"Laplacian, lambda = ln(psi)/2 = {papers:.2f}": _laplacian(grid, papers)}
-    for record in chosen(records, kernel="trees"):
+    for record in select(records, kernel="trees"):
         best = record["best_lambda"]
         maps[f"Laplacian, lambda = {best:.1f}, nearest to trees"] = _laplacian(grid, best)
     return maps
@@ -167,8 +166,7 @@ def _draw_curves(panel: Any, records: Sequence[Record]) -> None:
     values = np.exp(-papers * distances)
     panel.plot(distances, values, color=plotting.COLOURS["Laplacian"], ls="--", label=f"Laplacian, lambda {papers:.2f}")
     panel.set(xlabel="x1, at x2 = 0", ylabel="K((0, 0), x)", ylim=(0, 1.02))
-    panel.grid(alpha=0.3)
-    panel.spines[["top", "right"]].set_visible(False)
+    plotting.plain(panel)
     panel.legend(frameon=False, fontsize="small", ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
 
 

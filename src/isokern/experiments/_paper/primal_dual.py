@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from isokern import IsolationKernel
 from isokern.data import blocks
-from isokern.experiments import _settings_e2 as settings
-from isokern.experiments._experiment import Cell, Experiment, Plan, Record, Table, Verdict
+from isokern.experiments import settings
+from isokern.experiments._datasets import cells_of
+from isokern.experiments._experiment import Cell, Experiment, Plan, Record, Table, Verdict, is_out_of_time
 from isokern.experiments._measuring import Laps, Stopwatch
-from isokern.experiments._methods import PAPERS_PASS, choose
+from isokern.experiments._methods import PAPERS_PASS, choose, search_note
 from isokern.experiments._showing import (
     Measure,
     Outcome,
-    cells_of,
     comparison,
     datasets_in,
-    is_out_of_time,
     mean,
-    seconds,
+    notes_on,
     select,
-    shown,
     stopped_notes,
     tally,
 )
@@ -101,20 +98,25 @@ def _results(laps: Laps) -> dict[str, Any]:
 
 
 def table(records: Sequence[Record], plan: Plan) -> Table:
-    """Put ours and the published figures side by side."""
+    """Put ours and the published figures side by side, a line for each measure of each data set."""
     measures = (
-        Measure("share of the prediction function in the time", shown("share", ".3f"), 0),
-        Measure("seconds", seconds, 1),
-        Measure("support vectors at the end", shown("n_support", ".6g"), 2),
-        Measure("seconds, mapping", shown("map_seconds", ".3g")),
-        Measure("seconds, predicting", shown("predict_seconds", ".3g")),
-        Measure("seconds, learning", shown("learn_seconds", ".3g")),
-        Measure("psi", shown("chosen")),
-        Measure("rows in all", shown("n_rows", ".6g")),
+        Measure("share of the prediction function in the time", "share"),
+        Measure("seconds", "seconds"),
+        Measure("support vectors at the end", "n_support"),
+        Measure("seconds, mapping", "map_seconds"),
+        Measure("seconds, predicting", "predict_seconds"),
+        Measure("seconds, learning", "learn_seconds"),
+        Measure("psi", "chosen"),
+        Measure("rows in all", "n_rows"),
     )
-    published = settings.PRIMAL_DUAL_PUBLISHED
-    found = comparison(records, plan, settings.PRIMAL_DUAL_DATASETS, _EVALUATIONS, measures, published=published)
-    return replace(found, notes=(*found.notes, initial_note(plan), *stopped_notes(records, "n_rows")))
+    datasets, published = settings.PRIMAL_DUAL_DATASETS, settings.PRIMAL_DUAL_PUBLISHED
+    notes = (
+        *notes_on(plan, datasets),
+        search_note(plan),
+        initial_note(plan),
+        *stopped_notes(records, "n_rows"),
+    )
+    return comparison(records, plan, datasets, _EVALUATIONS, measures, published=published, notes=notes)
 
 
 def verdicts(records: Sequence[Record]) -> list[Verdict]:
@@ -125,12 +127,14 @@ def verdicts(records: Sequence[Record]) -> list[Verdict]:
             f"share over {settings.LARGE_SHARE:.0%} in the dual form and under {settings.SMALL_SHARE:.0%} in the "
             "primal form, on every data set",
             _outcomes(records, "share", _judge_shares),
+            records,
         ),
         tally(
             "The primal form cuts the total time by orders of magnitude",
             f"seconds in the dual form at least {settings.PRIMAL_DUAL_RATIO} times those in the primal form, on every "
             "data set",
             _outcomes(records, "seconds", _judge_seconds),
+            records,
         ),
     ]
 
@@ -149,10 +153,10 @@ def _outcomes(records: Sequence[Record], key: str, judge: Any) -> dict[str, Outc
     for dataset in datasets_in(records):
         found = [select(records, dataset=dataset, method=name) for name in _EVALUATIONS]
         primal, dual = (mean(of_method, key) for of_method in found)
-        if primal is None or dual is None or is_out_of_time(found[0]):
+        if primal is None or dual is None or any(map(is_out_of_time, found[0])):
             continue
         holds, numbers = judge(primal, dual)
-        if not is_out_of_time(found[1]):
+        if not any(map(is_out_of_time, found[1])):
             outcomes[dataset] = holds, numbers
         elif holds or not judge(primal, math.inf)[0]:  # nothing still to come could change it
             outcomes[dataset] = holds, f"{numbers}, the dual form stopped"
