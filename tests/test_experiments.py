@@ -123,7 +123,7 @@ def test_a_run_goes_on_after_cells_that_come_to_no_end_and_says_why_they_did_not
         first["pid"] == second["pid"] != os.getpid()
     )  # one process, not this one, for all cells that end by themselves
     assert first["threads"] == "2"
-    assert others == [cells[3], cells[4], cells[5] | {"square": 9, "seconds": 0.25}]
+    assert others == [cells[3] | {"time_limit": 1.0}, cells[4], cells[5] | {"square": 9, "seconds": 0.25}]
     assert len((tmp_path / "toy" / "records.jsonl").read_text().splitlines()) == 6
     with pytest.raises(ProcessLookupError):
         os.kill(first["pid"], 0)

@@ -40,7 +40,7 @@ class Records:
     def find(self, cell: Cell) -> Record | None:
         """Return the record of a cell, or None if it is to be measured: for the first time, or once more."""
         line = self._lines.get(_key(self._line(cell)))
-        return None if line is None or self._is_worth_another_try(line) else line["cell"] | line["result"]
+        return None if line is None or self._is_worth_another_try(line) else _record(line)
 
     def add(self, cell: Cell, result: dict[str, Any]) -> Record:
         """Keep what was measured, and return the record."""
@@ -48,8 +48,7 @@ class Records:
         if self._path is not None:
             with open(self._path, "a", encoding="utf-8") as file:
                 file.write(text + "\n")
-        line = json.loads(text)
-        return line["cell"] | line["result"]
+        return _record(json.loads(text))
 
     def _line(self, cell: Cell) -> dict[str, Any]:
         plan = self._plan
@@ -65,6 +64,12 @@ class Records:
         """Return whether a cell came to no end for a reason that may be gone."""
         has_more_time = self._plan.time_limit > line["time_limit"]
         return is_stopped(line["result"]) and (has_more_time or not is_out_of_time(line["result"]))
+
+
+def _record(line: dict[str, Any]) -> Record:
+    """Return a line's record; one that ran out of time says at which limit, which may not be that of the plan."""
+    limit = {"time_limit": line["time_limit"]} if is_out_of_time(line["result"]) else {}
+    return line["cell"] | line["result"] | limit
 
 
 def _key(line: dict[str, Any]) -> str:

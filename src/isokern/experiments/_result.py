@@ -109,7 +109,8 @@ def _stopped(result: Result) -> Iterator[str]:
     """Yield a sentence for each cell that came to no end."""
     for record in result.records:
         if "stopped" in record:
-            values = (str(value) for name, value in record.items() if name not in ("stopped", "seed", "source"))
+            apart = {"stopped", "time_limit", "seed", "source"}
+            values = (str(value) for name, value in record.items() if name not in apart)
             yield f"Stopped: {', '.join(values)} (seed {record.get('seed', 0)}): {record['stopped']}"
 
 

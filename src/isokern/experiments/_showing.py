@@ -67,7 +67,8 @@ def shown(records: Sequence[Record], key: str, plan: Plan) -> Any:
     if any("left_out" in record for record in records):
         return "left out"
     if any(map(is_stopped, records)):
-        return f"> {plan.time_limit:g} s" if key == "seconds" and any(map(is_out_of_time, records)) else "-"
+        limits = [record.get("time_limit", plan.time_limit) for record in records if is_out_of_time(record)]
+        return f"> {min(limits):g} s" if key == "seconds" and limits else "-"
     return with_spread(records, key)
 
 
