@@ -138,9 +138,13 @@ def test_a_worker_with_another_isokern_is_refused(client, monkeypatch):
         DaskIsolationKernel(**MAP).fit(make_blocks()[0])
 
 
-def test_a_scheduler_that_does_not_answer_is_an_error_that_names_it():
-    with pytest.raises(OSError, match=r"nothing answers at tcp://127\.0\.0\.1:9\. Start one"):
-        _cluster.connect("tcp://127.0.0.1:9", timeout="300ms")
+def test_a_scheduler_that_does_not_answer_is_an_error_that_names_it(monkeypatch):
+    monkeypatch.setattr(_cluster, "_TIMEOUT", "300ms")
+    with (
+        pytest.raises(OSError, match=r"nothing answers at tcp://127\.0\.0\.1:9\. Start one"),
+        _cluster.connected("tcp://127.0.0.1:9"),
+    ):
+        pass
 
 
 def test_a_cluster_without_workers_is_an_error(monkeypatch):

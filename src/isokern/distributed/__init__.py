@@ -8,5 +8,6 @@ except ImportError as error:
 
 from isokern.distributed.classifier import DaskIKOGDClassifier
 from isokern.distributed.kernel import DaskIsolationKernel
+from isokern.distributed.readers import read_csv, read_libsvm, read_parquet
 
-__all__ = ["DaskIKOGDClassifier", "DaskIsolationKernel"]
+__all__ = ["DaskIKOGDClassifier", "DaskIsolationKernel", "read_csv", "read_libsvm", "read_parquet"]

@@ -6,7 +6,8 @@ a worker takes with it when it dies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import dask
@@ -16,7 +17,8 @@ from dask import delayed
 from isokern import __version__
 
 _FAN_IN = 8
-_PATIENCE = "30s"
+_TIMEOUT = "10s"  # for a scheduler to answer
+_PATIENCE = "30s"  # for a first worker to come
 
 
 class Cluster:
@@ -58,29 +60,32 @@ class Cluster:
         return self.compute(parts)[0]
 
 
-def connect(address: str, *, timeout: str = "10s") -> Any:
-    """Return a client of the scheduler at an address; "local" starts a cluster on this machine.
+@contextmanager
+def connected(address: str) -> Iterator[Any]:
+    """Give a client of the scheduler at an address, such as tcp://10.0.0.1:8786, or of a cluster of this machine.
 
     Parameters
     ----------
     address : str
-        For example ``tcp://10.0.0.1:8786``, or "local".
-    timeout : str, default="10s"
-        How long to wait for an answer.
+        "local" starts a cluster on this machine, which ends with the block.
 
-    Returns
-    -------
+    Yields
+    ------
     client : distributed.Client
     """
     if address == "local":
-        return distributed.Client(distributed.LocalCluster())
+        with distributed.LocalCluster(dashboard_address=":0") as cluster, distributed.Client(cluster) as client:
+            yield client
+        return
     try:
-        return distributed.Client(address, timeout=timeout)
+        client = distributed.Client(address, timeout=_TIMEOUT)
     except (OSError, ValueError) as error:
         raise OSError(
             f'the address must be that of a running Dask scheduler, or "local"; nothing answers at {address}. Start '
             "one with: dask scheduler"
         ) from error
+    with client:
+        yield client
 
 
 def _current_client() -> Any:

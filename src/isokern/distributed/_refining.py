@@ -8,6 +8,7 @@ do what would otherwise take hundreds.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from isokern.learners import IKOGDClassifier
 from isokern.learners._calibration import ScoreWindow
 
 Table = NDArray[np.float64]
+_logger = logging.getLogger("isokern.distributed")
 
 # Loss and derivative at margins c f, the latter by c f.
 SMOOTH: dict[str, Callable[[Table], tuple[Table, Table]]] = {
@@ -64,7 +66,7 @@ def refine(cluster: Cluster, blocks: Sequence[Any], learner: IKOGDClassifier, n_
     counts = cluster.reduce(_count_cells, blocks, sum, problem.starts)
     n, t = counts[: problem.starts[1]].sum(), len(problem.starts) - 1
     unit = np.repeat(np.sqrt(n / np.maximum(counts, 1.0)), problem.n_columns)
-    best = _Best()
+    best = _Best(n_steps)
 
     def objective(z: Table) -> tuple[float, Table]:
         w = (z * unit).reshape(-1, problem.n_columns)
@@ -86,9 +88,10 @@ class _Best:
 
     patience = 4
 
-    def __init__(self) -> None:
+    def __init__(self, n_steps: int) -> None:
         self.weights: Table = np.empty((0, 0))
         self._merit, self._n_worse = -np.inf, 0
+        self._n_steps, self._step = n_steps, 0
 
     def consider(self, weights: Table, merit: float) -> None:
         """Take weights if they are better than those before."""
@@ -97,7 +100,9 @@ class _Best:
             self.weights, self._merit, self._n_worse = np.ascontiguousarray(weights), merit, 0
 
     def stop_if_past(self, _: Table) -> None:
-        """Tell SciPy to stop if the last few weights were not better."""
+        """Tell SciPy, which calls this after each step, to stop if the last few weights were not better."""
+        self._step += 1
+        _logger.info("step %d of at most %d", self._step, self._n_steps)
         if self._n_worse >= self.patience:
             raise StopIteration
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import logging
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -28,6 +29,7 @@ from isokern.learners._classes import check_two_classes
 from isokern.learners._mapped import draw_seed
 
 _MOST_HELD_OUT = 10_000
+_logger = logging.getLogger("isokern.distributed")
 
 
 class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator):
@@ -68,6 +70,8 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator):
         The map.
     n_features_in_ : int
         Number of columns.
+    n_rows_ : int
+        Number of rows that the last call was given.
 
     Examples
     --------
@@ -144,18 +148,21 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator):
         self
         """
         learner, cluster = self._new_learner(), Cluster(self.client)
+        _logger.info("a look at all partitions")
         survey = Survey(cluster, X, y, sample_weight, self._scale_to_learn())
         check_two_classes(survey.labels)
         rng = check_random_state(self.random_state)
+        _logger.info("the map, from rows of %d partitions", len(survey.blocks))
         self._begin(learner, survey, None, rng)
         seed, makes_steps = draw_seed(rng), self.loss in SMOOTH and self.n_steps > 0
         share = min(self.validation_fraction, _MOST_HELD_OUT / survey.n) if makes_steps else 0.0
         blocks = _mapped(survey, learner, share, seed)
         for k in range(self.n_rounds):
+            _logger.info("round %d of %d", k + 1, self.n_rounds)
             learner = learn_round(cluster, blocks, learner, (seed, k), is_new=k == 0)
         if makes_steps:
             refine(cluster, blocks, learner, self.n_steps)
-        return self._take(learner)
+        return self._take(learner, survey.n)
 
     def partial_fit(self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: Any = None) -> Self:
         """Learn from further rows by one round of online learning; the map stays that of the first call.
@@ -182,7 +189,8 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator):
             check_columns(survey.rows, survey.names, learner)
             learner._meet(survey.labels, classes)
         seed = (draw_seed(check_random_state(self.random_state)), learner._model.clock.rounds)
-        return self._take(learn_round(cluster, _mapped(survey, learner, 0.0, 0), learner, seed, is_new=True))
+        learner = learn_round(cluster, _mapped(survey, learner, 0.0, 0), learner, seed, is_new=True)
+        return self._take(learner, survey.n)
 
     # -- predicting
 
@@ -324,8 +332,8 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator):
             learner.feature_names_in_ = survey.names
         learner._start(kernel)
 
-    def _take(self, learner: IKOGDClassifier) -> Self:
-        self._learner = learner
+    def _take(self, learner: IKOGDClassifier, n_rows: int) -> Self:
+        self._learner, self.n_rows_ = learner, n_rows
         self._forget_remote()
         return self
 
