@@ -7,7 +7,7 @@ SHELL := bash
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench scaling wheel clean
+.PHONY: help demo test test-recipes lint format bench scaling wheel clean
 
 PYTHON ?= python3
 # Another interpreter has another environment, so that going to and fro rebuilds nothing.
@@ -18,13 +18,16 @@ CPP := $(shell find cpp -name '*.[ch]pp' -o -name '*.h')
 BUILD := pyproject.toml CMakeLists.txt $(CPP)
 
 help:  ## say what there is
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 demo: $(VENV)/.installed-plot  ## show isokern at work
 	@$(BIN)/isokern demo
 
 test: $(VENV)/.installed-test  ## run the tests and the examples in docstrings
 	@$(BIN)/pytest $(ARGS)
+
+test-recipes: $(VENV)/.installed-recipes  ## run the code of the pages on Spark and Ray (which takes a gigabyte)
+	@$(BIN)/pytest docs/recipes $(ARGS)
 
 lint: $(VENV)/.installed-lint  ## check style, types and layers
 	$(BIN)/ruff check
