@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -253,6 +255,14 @@ def test_partial_fit_is_told_of_classes_at_the_start_or_finds_them():
         DaskIKOGDClassifier(**SMALL).partial_fit(rows, labels).partial_fit(rows, labels + 1)
 
 
+def test_an_unfitted_kernel_is_fitted_with_its_own_scaling():
+    X, _, rows, labels = make_blocks()
+    kernel = IsolationKernel(n_partitionings=5, n_cells=8, scale="minmax", random_state=3)
+    model = DaskIKOGDClassifier(kernel=kernel).fit(rows, labels)
+    assert np.array_equal(model.kernel_.apply(X), IsolationKernel(**kernel.get_params()).fit(X).apply(X))
+    assert not hasattr(kernel, "n_cells_")
+
+
 # Mistakes
 
 
@@ -322,3 +332,15 @@ def test_a_clone_is_unfitted():
     _, _, rows, labels = make_blocks()
     with pytest.raises(NotFittedError):
         clone(fitted(rows, labels)).predict(rows)
+
+
+# The page
+
+
+def test_the_example_of_the_page_on_dask_runs_and_learns(capsys):
+    page = Path(__file__).parents[1] / "docs" / "distributed.md"
+    if not page.exists():
+        pytest.skip("there are no docs beside the tests")
+    (example,) = re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
+    exec(compile(example, page.name, "exec"), {})
+    assert float(capsys.readouterr().out) > 0.9

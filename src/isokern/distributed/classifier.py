@@ -149,7 +149,7 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator):
         """
         learner, cluster = self._new_learner(), Cluster(self.client)
         _logger.info("a look at all partitions")
-        survey = Survey(cluster, X, y, sample_weight, self._scale_to_learn())
+        survey = Survey(cluster, X, y, sample_weight, _scale_to_learn(learner))
         check_two_classes(survey.labels)
         rng = check_random_state(self.random_state)
         _logger.info("the map, from rows of %d partitions", len(survey.blocks))
@@ -182,7 +182,7 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator):
         is_first = not hasattr(self, "_learner")
         learner = self._new_learner() if is_first else copy.copy(self._learner)
         cluster = Cluster(self.client)
-        survey = Survey(cluster, X, y, sample_weight, self._scale_to_learn() if is_first else None)
+        survey = Survey(cluster, X, y, sample_weight, _scale_to_learn(learner) if is_first else None)
         if is_first:
             self._begin(learner, survey, classes, check_random_state(self.random_state))
         else:
@@ -305,24 +305,13 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator):
         learner._check_parameters()
         return learner
 
-    def _scale_to_learn(self) -> str | None:
-        """Return the scaling that the map needs, unless it is there already."""
-        learner = self._new_learner()
-        if learner._given_kernel() is not None:
-            return None
-        return self._kernel_to_fit(learner, np.random.RandomState(0)).scale
-
-    def _kernel_to_fit(self, learner: IKOGDClassifier, rng: np.random.RandomState) -> IsolationKernel:
-        kernel = learner._unwrapped_kernel()
-        return learner._flat_kernel(rng) if kernel is None else clone(kernel)
-
     def _begin(self, learner: IKOGDClassifier, survey: Survey, classes: Any, rng: np.random.RandomState) -> None:
         """Give a learner its classes and its map."""
         learner._forget()
         learner._meet(survey.labels, survey.labels if classes is None else classes)
         kernel = learner._given_kernel()
         if kernel is None:
-            kernel = self._kernel_to_fit(learner, rng)
+            kernel = learner._flat_kernel(rng) if self.kernel is None else clone(learner._unwrapped_kernel())
             check_drawn(kernel)
             survey.fit_kernel(kernel)
         else:
@@ -345,6 +334,11 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator):
             return rows.map_blocks(work, model=model, dtype=dtype, drop_axis=1, meta=np.empty(0, dtype=dtype))
         chunks = (rows.chunks[0], (width,))
         return rows.map_blocks(work, model=model, dtype=dtype, chunks=chunks, meta=np.empty((0, 0), dtype=dtype))
+
+
+def _scale_to_learn(learner: IKOGDClassifier) -> str | None:
+    """Return the scaling that a learner's map needs, unless the map is there already."""
+    return None if learner._given_kernel() is not None else (learner._unwrapped_kernel() or learner).scale
 
 
 def _mapped(survey: Survey, learner: IKOGDClassifier, share: float, seed: int) -> list[Any]:
