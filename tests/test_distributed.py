@@ -79,6 +79,18 @@ def test_steps_lower_the_loss_of_all_rows(loss):
     assert losses[2] < losses[0]
 
 
+@pytest.mark.parametrize("starts", [[0, 5, 10, 15], [0, 5, 7, 300]], ids=["uniform", "not uniform"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
+def test_sums_by_cell_are_those_of_a_loop(dtype, starts):
+    rng = np.random.default_rng(0)
+    starts, values, expected = np.array(starts), rng.normal(size=(50, 2)), np.zeros((starts[-1], 2))
+    cells = np.column_stack([rng.integers(size, size=50) for size in np.minimum(np.diff(starts), 256)]).astype(dtype)
+    for row, value in zip(cells, values, strict=True):
+        for start, cell in zip(starts, row, strict=False):
+            expected[start + int(cell)] += value
+    assert np.array_equal(_refining._sum_by_cell(cells, starts, values), expected)
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
 def test_the_gradient_is_that_of_the_loss(loss, n_classes):

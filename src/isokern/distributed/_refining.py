@@ -126,7 +126,7 @@ def _class_factors(learner: IKOGDClassifier) -> Table:
 
 
 def _count_cells(block: Block, number: int, starts: NDArray[np.int64]) -> Table:
-    return _add_to_cells(block.learned.cells, starts, np.ones(len(block.learned.labels)))
+    return _sum_by_cell(block.learned.cells, starts, np.ones((len(block.learned.labels), 1)))[:, 0]
 
 
 class Sums(NamedTuple):
@@ -151,13 +151,11 @@ def _sums_of_block(block: Block, number: int, w: Table, problem: Problem) -> Sum
 def _loss_and_gradient(rows: Rows, w: Table, problem: Problem) -> tuple[float, Table]:
     classes, factors = problem.classes_of(rows)
     scores = problem.scores(rows, w)
-    loss, gradient = 0.0, np.empty_like(w)
-    for k in range(problem.n_columns):
-        c = np.where(classes == (k if problem.n_columns > 1 else 1), 1.0, -1.0)
-        losses, derivatives = SMOOTH[problem.loss](c * scores[:, k])
-        loss += float(factors @ losses)
-        gradient[:, k] = _add_to_cells(rows.cells, problem.starts, factors * c * derivatives)
-    return loss, gradient / (len(problem.starts) - 1)
+    own = np.arange(problem.n_columns) if problem.n_columns > 1 else 1
+    c = np.where(classes[:, None] == own, 1.0, -1.0)
+    losses, derivatives = SMOOTH[problem.loss](c * scores)
+    gradient = _sum_by_cell(rows.cells, problem.starts, factors[:, None] * c * derivatives)
+    return float(factors @ losses.sum(axis=1)), gradient / (len(problem.starts) - 1)
 
 
 def _score_held_out(block: Block, number: int, w: Table, problem: Problem) -> tuple[Table, NDArray[np.intp]]:
@@ -169,10 +167,11 @@ def _join_scores(parts: list[tuple[Table, NDArray[np.intp]]]) -> tuple[Table, ND
     return np.concatenate(scores), np.concatenate(classes)
 
 
-def _add_to_cells(cells: NDArray[Any], starts: NDArray[np.int64], values: Table) -> Table:
+def _sum_by_cell(cells: NDArray[Any], starts: NDArray[np.int64], values: Table) -> Table:
     """Return, for each cell, the sum of the values of the rows that fall into it."""
-    sizes = np.diff(starts)
-    return np.concatenate([np.bincount(cells[:, i], values, minlength=size) for i, size in enumerate(sizes)])
+    sums = np.empty((starts[-1], values.shape[1]))
+    _core.sum_by_cell(cells, starts, np.ascontiguousarray(values), sums)
+    return sums
 
 
 def _join_sums(parts: list[Sums]) -> Sums:
