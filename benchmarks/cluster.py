@@ -37,8 +37,8 @@ def print_accuracies(path, data):
     kernel = DaskIsolationKernel(random_state=0).fit(blocks(path, X.shape[1], 8)[0]).to_local()
     psi = kernel.n_cells_
     print(
-        f"## Accuracy\n\npsi = {psi} (auto), t = 100, one seed. One machine makes two passes over all rows. Steps are up "
-        "to a dozen more,\nso where they beat one machine, it is by more work, not by being apart.\n"
+        f"## Accuracy\n\npsi = {psi} (auto), t = 100, one seed. One machine makes two passes over all rows. Steps are "
+        "up to a dozen more,\nso where they beat one machine, it is by more work, not by being apart.\n"
     )
     heads = ["loss", "one machine", *(f"{p} partitions" for p in PARTITIONS), "the least of them and one machine"]
     print("| " + " | ".join(heads) + " |\n" + "|---" * len(heads) + "|", flush=True)

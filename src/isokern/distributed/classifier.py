@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import inspect
 import logging
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -19,9 +18,10 @@ from isokern._checks import is_integer, is_number
 from isokern.distributed._cluster import Cluster
 from isokern.distributed._collections import as_column, as_rows, blocks_of, check_columns
 from isokern.distributed._learning import learn_round, make_block
+from isokern.distributed._predicting import count_right, decision_function_block, predict_block, predict_proba_block
 from isokern.distributed._refining import SMOOTH, refine
 from isokern.distributed._remote import RemoteEstimator
-from isokern.distributed._survey import Survey, in_partition
+from isokern.distributed._survey import Survey
 from isokern.distributed.kernel import check_drawn, sent_kernel
 from isokern.feature_map import IsolationKernel
 from isokern.learners import IKOGDClassifier
@@ -355,29 +355,3 @@ def _sent_learner(learner: IKOGDClassifier) -> IKOGDClassifier:
     sent.kernel, sent.kernel_ = None, sent_kernel(learner.kernel_)
     sent.n_jobs = learner.n_jobs or 1
     return sent
-
-
-def predict_block(rows: Any, model: IKOGDClassifier, block_id: Sequence[int] = (0,)) -> NDArray[Any]:
-    """Return the classes of a block of rows, of which there may be none."""
-    with in_partition(block_id[0]):
-        return model.predict(rows) if rows.shape[0] else model.classes_[:0]
-
-
-def predict_proba_block(rows: Any, model: IKOGDClassifier, block_id: Sequence[int] = (0,)) -> NDArray[np.float64]:
-    """Return the probabilities of a block of rows, of which there may be none."""
-    with in_partition(block_id[0]):
-        return model.predict_proba(rows) if rows.shape[0] else np.empty((0, len(model.classes_)))
-
-
-def decision_function_block(rows: Any, model: IKOGDClassifier, block_id: Sequence[int] = (0,)) -> NDArray[np.float64]:
-    """Return the scores of a block of rows, of which there may be none."""
-    with in_partition(block_id[0]):
-        if rows.shape[0]:
-            return model.decision_function(rows)
-        return np.empty((0, len(model.classes_)) if len(model.classes_) > 2 else 0)
-
-
-def count_right(labels: NDArray[Any], truth: Any, weights: Any = None) -> tuple[float, float]:
-    """Return the weight of the rows whose labels are right, and that of all."""
-    masses = np.ones(len(labels)) if weights is None else np.asarray(weights)
-    return float(masses[labels == np.asarray(truth)].sum()), float(masses.sum())
