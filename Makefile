@@ -7,7 +7,7 @@ SHELL := bash
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-gpu lint format bench bench-gpu scaling wheel clean
+.PHONY: help demo test test-gpu test-recipes lint format bench bench-gpu scaling wheel clean
 
 PYTHON ?= python3
 # Another interpreter has another environment, so that going to and fro rebuilds nothing.
@@ -18,7 +18,7 @@ CPP := $(shell find cpp -name '*.[ch]pp' -o -name '*.h')
 BUILD := pyproject.toml CMakeLists.txt $(CPP)
 
 help:  ## say what there is
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 11
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 demo: $(VENV)/.installed-plot  ## show isokern at work
 	@$(BIN)/isokern demo
@@ -30,6 +30,9 @@ test: $(VENV)/.installed-test  ## run the tests and the examples in docstrings
 test-gpu:  ## run the tests of devices with PyTorch
 	@$(MAKE) --no-print-directory VENV=$(VENV)-gpu $(VENV)-gpu/.installed-torch
 	@$(VENV)-gpu/bin/pytest $(or $(ARGS),tests/test_devices.py tests/test_device_blocks.py tests/test_cli_devices.py)
+
+test-recipes: $(VENV)/.installed-recipes  ## run the code of the pages on Spark and Ray (which takes a gigabyte)
+	@$(BIN)/pytest docs/recipes $(ARGS)
 
 lint: $(VENV)/.installed-lint  ## check style, types and layers
 	$(BIN)/ruff check

@@ -183,10 +183,26 @@ void score_primal(const CellRows<Cell> &rows, WeightView weights, const Clock &c
     });
 }
 
+template <class Cell>
+void sum_by_cell(const CellRows<Cell> &rows, const double *values, std::int64_t n_columns, double *sums) {
+    std::fill_n(sums, rows.n_cells() * n_columns, 0.0);
+    with_places(rows, [&](auto row) {
+        for (std::int64_t r = 0; r < rows.n_rows; ++r, values += n_columns) {
+            row.cells = rows.row(r);
+            for (std::int64_t i = 0; i < row.t; ++i) {
+                double *cell = sums + row[i] * n_columns;
+                for (std::int64_t k = 0; k < n_columns; ++k)
+                    cell[k] += values[k];
+            }
+        }
+    });
+}
+
 #define ISOKERN_INSTANTIATE(Cell)                                                                                      \
     template void learn_primal(const CellRows<Cell> &, const AnyTarget &, const double *, const AnyLoss &,             \
                                const Step &, bool, Weights, Clock &, double *);                                        \
-    template void score_primal(const CellRows<Cell> &, WeightView, const Clock &, bool, double *, int);
+    template void score_primal(const CellRows<Cell> &, WeightView, const Clock &, bool, double *, int);                \
+    template void sum_by_cell(const CellRows<Cell> &, const double *, std::int64_t, double *);
 ISOKERN_INSTANTIATE(std::uint8_t)
 ISOKERN_INSTANTIATE(std::uint16_t)
 ISOKERN_INSTANTIATE(std::uint32_t)

@@ -22,4 +22,8 @@ template <class Cell>
 void score_primal(const CellRows<Cell> &rows, WeightView weights, const Clock &clock, bool naive, double *scores,
                   int threads);
 
+// What scoring does, turned round: sums[c, k] = sum of values[r, k] over the rows r that fall into cell c.
+template <class Cell>
+void sum_by_cell(const CellRows<Cell> &rows, const double *values, std::int64_t n_columns, double *sums);
+
 } // namespace isokern

@@ -138,7 +138,9 @@ BAD_STARTS = {
 
 
 @pytest.mark.parametrize("starts", BAD_STARTS.values(), ids=BAD_STARTS)
-@pytest.mark.parametrize("function", ["score_primal", "score_dual", "learn_primal", "learn_dual", "are_cells"])
+@pytest.mark.parametrize(
+    "function", ["score_primal", "score_dual", "learn_primal", "learn_dual", "are_cells", "sum_by_cell"]
+)
 def test_starts_that_do_not_ascend_from_0_are_refused(function, starts):
     cells, starts = np.zeros((2, T), dtype=np.uint8), np.array(starts, dtype=np.int64)
     weights, scores, clock = np.zeros((T * PSI, 1)), np.empty((2, 1)), _core.Clock()
@@ -149,6 +151,7 @@ def test_starts_that_do_not_ascend_from_0_are_refused(function, starts):
         "learn_primal": (targets, None, rule, False, weights, None, None, clock, scores),
         "learn_dual": (targets, None, rule, np.zeros_like(cells), 0, weights, None, clock, scores),
         "are_cells": (),
+        "sum_by_cell": (scores, weights),
     }
     with pytest.raises(ValueError, match="partitioning"):
         getattr(_core, function)(cells, starts, *arguments[function])
@@ -162,6 +165,15 @@ def test_weights_that_do_not_fit_the_cells_are_refused(shape):
     cells, starts = np.zeros((2, T), dtype=np.uint8), np.arange(T + 1) * PSI
     with pytest.raises(ValueError, match="weights must have a row for each cell or support vector"):
         _core.score_primal(cells, starts, np.zeros(shape), None, _core.Clock(), False, np.empty((2, shape[1])), 1)
+
+
+@pytest.mark.parametrize(
+    "shapes", [((3, 1), (T * PSI, 1)), ((2, 1), (T * PSI - 1, 1)), ((2, 2), (T * PSI, 1))], ids=str
+)
+def test_sums_by_cell_that_do_not_fit_the_cells_are_refused(shapes):
+    cells, starts = np.zeros((2, T), dtype=np.uint8), np.arange(T + 1) * PSI
+    with pytest.raises(ValueError, match="must have"):
+        _core.sum_by_cell(cells, starts, *map(np.zeros, shapes))
 
 
 @pytest.mark.parametrize("n", [-1, 3, 2**63 - 1])

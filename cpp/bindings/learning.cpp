@@ -90,6 +90,21 @@ void score_primal(const CellsArgument &cells, const Vector<std::int64_t> &starts
         cells);
 }
 
+void sum_by_cell(const CellsArgument &cells, const Vector<std::int64_t> &starts, const Table<double> &values,
+                 const Output<double> &sums) {
+    std::visit(
+        [&](const auto &array) {
+            const auto rows = view(array, starts);
+            const auto n_columns = static_cast<std::int64_t>(values.shape(1));
+            if (static_cast<std::int64_t>(values.shape(0)) != rows.n_rows)
+                throw std::invalid_argument("values must have a row for each row of cells.");
+            double *out = view(sums, rows.n_cells(), n_columns);
+            const nb::gil_scoped_release release;
+            isokern::sum_by_cell(rows, values.data(), n_columns, out);
+        },
+        cells);
+}
+
 // Returns the new number of support vectors.
 template <class Cell>
 std::int64_t learn_dual(const Table<Cell> &cells, const Vector<std::int64_t> &starts, const TargetArgument &targets,
@@ -213,6 +228,8 @@ void register_learning(nb::module_ &m) {
           "squares"_a.noconvert().none(), "clock"_a, "scores"_a.noconvert().none());
     m.def("score_primal", &score_primal, "cells"_a.noconvert(), "starts"_a.noconvert(), "values"_a.noconvert(),
           "sums"_a.noconvert().none(), "clock"_a, "naive"_a, "scores"_a.noconvert(), "threads"_a);
+    m.def("sum_by_cell", &sum_by_cell, "cells"_a.noconvert(), "starts"_a.noconvert(), "values"_a.noconvert(),
+          "sums"_a.noconvert());
     nb::class_<SvmRule>(m, "SvmRule")
         .def(nb::init<bool, double, double, double, std::int64_t, std::uint64_t>(), "is_squared"_a, "cost"_a,
              "intercept"_a, "tolerance"_a, "max_iter"_a, "seed"_a);

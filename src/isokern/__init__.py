@@ -11,6 +11,7 @@ from isokern.learners import (
     NOGDClassifier,
     OGDClassifier,
 )
+from isokern.merging import merge
 from isokern.persistence import load, save
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "NOGDClassifier",
     "OGDClassifier",
     "load",
+    "merge",
     "save",
 ]
 __version__ = "0.1.0.dev0"

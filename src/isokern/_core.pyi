@@ -79,6 +79,9 @@ def score_primal(
     scores: NDArray[np.float64],
     threads: int,
 ) -> None: ...
+def sum_by_cell(
+    cells: Cells, starts: NDArray[np.int64], values: NDArray[np.float64], sums: NDArray[np.float64]
+) -> None: ...
 def learn_dual(
     cells: Cells,
     starts: NDArray[np.int64],

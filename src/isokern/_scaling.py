@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -31,12 +31,12 @@ class Scaling:
     @classmethod
     def learn(cls, scale: str, blocks: Iterable[CoreRows]) -> Scaling:
         """Learn a scaling by its name from blocks of rows."""
-        make, offset, divisor = SCALERS[scale]
-        scaler = make()
-        for rows in blocks:
-            if isinstance(rows, CsrRows) and scale != "maxabs":
-                raise ValueError(f'scale must be None or "maxabs" for sparse X, whose zeros stay zeros; got {scale!r}.')
-            scaler.partial_fit(as_scipy(rows))
+        return cls.of(scale, fitted_scaler(scale, blocks))
+
+    @classmethod
+    def of(cls, scale: str, scaler: Any) -> Scaling:
+        """Return what scikit-learn's scaler of that name has learned."""
+        _, offset, divisor = SCALERS[scale]
         return cls(offset(scaler).astype(np.float64), divisor(scaler).astype(np.float64))
 
     def apply(self, rows: CoreRows) -> CoreRows:
@@ -47,6 +47,36 @@ class Scaling:
             if isinstance(rows, CsrRows):
                 return rows._replace(values=_checked(rows.values.astype(np.float64) / self.divisor[rows.columns]))
             return _checked((rows.astype(np.float64) - self.offset) / self.divisor)
+
+
+def fitted_scaler(scale: str, blocks: Iterable[CoreRows]) -> Any:
+    """Return scikit-learn's scaler of that name, fitted to blocks of rows."""
+    scaler = SCALERS[scale][0]()
+    for rows in blocks:
+        if isinstance(rows, CsrRows) and scale != "maxabs":
+            raise ValueError(f'scale must be None or "maxabs" for sparse X, whose zeros stay zeros; got {scale!r}.')
+        scaler.partial_fit(as_scipy(rows))
+    return scaler
+
+
+def joined_scaler(scale: str, scalers: Iterable[Any]) -> Any:
+    """Return a scaler that has learned what all these have, each from rows of its own."""
+    joined = SCALERS[scale][0]()
+    for scaler in scalers:
+        joined.partial_fit(*_STAND_INS[scale](scaler))
+    return joined
+
+
+# Few rows that teach a scaler what all the rows have taught another; those of "standard" have weights.
+_STAND_INS: dict[str, Callable[[Any], tuple[Any, ...]]] = {
+    "minmax": lambda scaler: (np.stack([scaler.data_min_, scaler.data_max_]),),
+    "standard": lambda scaler: (
+        scaler.mean_ + np.outer([-1.0, 1.0], np.sqrt(scaler.var_)),
+        None,
+        np.full(2, 0.5 * scaler.n_samples_seen_),
+    ),
+    "maxabs": lambda scaler: (scaler.max_abs_[None, :],),
+}
 
 
 def check_scale(scale: object) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -161,10 +162,7 @@ class IsolationKernel(TransformerMixin, RowsEstimator):
             table = check_rows(self, X, reset=True)
             seed = self._draw_seed()
             self._scaling = self._learn_scaling(table)
-            self._partitionings = self._draw_partitionings(table, seed)
-            sizes = self._partitioning_sizes()
-            self.n_cells_ = int(sizes.max())
-            self._cell_starts = np.concatenate([[0], np.cumsum(sizes)])
+            self._take(self._draw_partitionings(table, seed))
         return self
 
     def apply(self, X: ArrayLike) -> NDArray[Any]:
@@ -357,9 +355,6 @@ class IsolationKernel(TransformerMixin, RowsEstimator):
             raise ValueError("cells must be below the number of cells of their partitioning; got larger ones.")
         return array
 
-    def _draw_seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int64).max, dtype=np.int64))
-
     def _learn_scaling(self, table: Any) -> Scaling | None:
         names = getattr(self, "feature_names_in_", None)
         if self.scale is None:
@@ -370,19 +365,53 @@ class IsolationKernel(TransformerMixin, RowsEstimator):
     def _scaled(self, rows: CoreRows) -> CoreRows:
         return rows if self._scaling is None else self._scaling.apply(rows)
 
+    def _fit_sampled(
+        self, n_rows: int, fetch: Callable[[NDArray[np.int64]], Any], scaling: Scaling | None, names: Any = None
+    ) -> Self:
+        """Do what ``fit`` does with rows that are elsewhere; ``fetch`` returns those of some numbers, which ascend."""
+        self._check_parameters()
+        seed = self._draw_seed()
+        samples = self._draw_samples(n_rows, seed)
+        sampled, places = np.unique(samples, return_inverse=True)
+        table = check_rows(self, fetch(sampled), reset=True)
+        if names is not None:
+            self.feature_names_in_ = names
+        self._scaling = scaling
+        self._take(self._learn_partitionings(table, places.reshape(samples.shape), seed))
+        return self
+
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int64).max, dtype=np.int64))
+
+    def _draw_samples(self, n_rows: int, seed: int) -> NDArray[np.int64]:
+        """Return the numbers of the rows that partitionings are made from, (n_partitionings, n_cells)."""
+        n_cells = self._resolve_n_cells(n_rows)
+        samples = _core.draw_samples(n_rows, self.n_partitionings, n_cells, seed)
+        return samples.reshape(self.n_partitionings, n_cells)
+
+    def _take(self, partitionings: IsolationTrees | VoronoiCells | OwnPartitionings) -> None:
+        """Make partitionings the kernel's own."""
+        self._partitionings = partitionings
+        sizes = self._partitioning_sizes()
+        self.n_cells_ = int(sizes.max())
+        self._cell_starts = np.concatenate([[0], np.cumsum(sizes)])
+
     def _draw_partitionings(self, table: Any, seed: int) -> IsolationTrees | VoronoiCells | OwnPartitionings:
         if not isinstance(self.partitioning, str):
             rows = as_scipy(self._scaled(core_rows(table, 0, table.shape[0])))
             return OwnPartitionings.learn(rows, self.partitioning, self.n_partitionings, seed)
-        n_cells = self._resolve_n_cells(table.shape[0])
-        samples = _core.draw_samples(table.shape[0], self.n_partitionings, n_cells, seed)
-        samples = samples.reshape(self.n_partitionings, n_cells)
+        samples = self._draw_samples(table.shape[0], seed)
         if not self._trees_read_in_place(table):
             sampled, samples = _number_sampled(samples, table.shape[0])
             table = table[sampled]
+        return self._learn_partitionings(table, samples, seed)
+
+    def _learn_partitionings(self, table: Any, samples: NDArray[np.int64], seed: int) -> IsolationTrees | VoronoiCells:
+        """Make a partitioning from each sample of a table's rows."""
         rows = self._scaled(core_rows(table, 0, table.shape[0]))
-        learn = PARTITIONINGS[self.partitioning].learn
-        return learn(rows, samples, seed, n_threads(self.n_jobs), max_depth=self._resolve_max_depth(n_cells))
+        max_depth = self._resolve_max_depth(samples.shape[1])
+        learn = PARTITIONINGS[str(self.partitioning)].learn
+        return learn(rows, samples, seed, n_threads(self.n_jobs), max_depth=max_depth)
 
     def _trees_read_in_place(self, table: Any) -> bool:
         """Return whether trees can be grown on the table itself, without a copy of the sampled rows."""
@@ -408,7 +437,7 @@ class IsolationKernel(TransformerMixin, RowsEstimator):
             return min(auto_n_cells(n_rows), n_rows)
         if self.n_cells > n_rows:
             warnings.warn(
-                f"n_cells={self.n_cells} is more than the {n_rows} rows there are; all are used.", stacklevel=4
+                f"n_cells={self.n_cells} is more than the {n_rows} rows there are; all are used.", stacklevel=5
             )
         return int(min(self.n_cells, n_rows))
 

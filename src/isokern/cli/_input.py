@@ -111,6 +111,16 @@ class Input(NamedTuple):
         iterate = {"csv": data.iter_csv, "parquet": data.iter_parquet}[self.kind]
         return iterate(self.path, size, initial=initial, **self._table_options())
 
+    def collections(self) -> tuple[Any, Any]:
+        """Return all rows and labels as Dask collections."""
+        from isokern import distributed
+
+        if self.kind == "libsvm":
+            X, y = distributed.read_libsvm(self.path, **self._libsvm_options())
+            return (X.map_blocks(lambda block: block.toarray(), meta=np.empty((0, 0))) if self.is_dense else X), y
+        read = {"csv": distributed.read_csv, "parquet": distributed.read_parquet}[self.kind]
+        return read(self.path, **self._table_options())
+
     def labels_of(self, classes: str) -> list[Any]:
         """Return classes given as a,b,c in the form that the file's labels have."""
         names = listed(classes) or []

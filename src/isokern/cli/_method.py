@@ -61,11 +61,12 @@ def make_learner(
     device: str | None = None,
     initial: int | None = None,
     settings: list[str] | None = None,
+    methods: dict[str, Any] = METHODS,
 ) -> Any:
     """Return the learner that options describe."""
-    if method not in METHODS:
-        raise ValueError(f"--method must be {one_of(METHODS)}; got {method!r}.")
-    make = METHODS[method]
+    if method not in methods:
+        raise ValueError(f"--method must be {one_of(methods)}; got {method!r}.")
+    make = methods[method]
     if cells == "cv":
         if method != "ik-ogd":
             raise ValueError(f"--cells cv is for --method ik-ogd; got {method}.")

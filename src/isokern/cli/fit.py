@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -10,11 +12,19 @@ import typer
 
 import isokern
 from isokern.cli import _input, _method, _options
+from isokern.cli._dask import fit_on_cluster
 from isokern.cli._input import Input, labelled, listed
 from isokern.cli._show import print_facts, working
 from isokern.cli.evaluate import measured
 
 Out = Annotated[str, typer.Option("--out", "-o", help="Where to save the model.")]
+Dask = Annotated[
+    str | None,
+    typer.Option(
+        help="Learn on a Dask cluster: the address of its scheduler, or local for one on this machine.",
+        show_default=False,
+    ),
+]
 Test = Annotated[str | None, typer.Option(help="A file of rows to test on afterwards.", show_default=False)]
 
 
@@ -23,6 +33,7 @@ def fit(
     *,
     out: Out = "model.isokern",
     test: Test = None,
+    dask: Dask = None,
     metrics: _options.Metrics = "",
     method: _method.Method = "ik-ogd",
     partitioning: _method.Partitioning = None,
@@ -49,7 +60,8 @@ def fit(
     if test is not None:
         source._replace(path=test).check_labelled()
     _options.check_target("--out", out)
-    learner = _method.make_learner(
+    make_learner = partial(
+        _method.make_learner,
         method,
         is_dense=source.is_dense,
         partitioning=partitioning,
@@ -62,12 +74,7 @@ def fit(
         settings=settings,
     )
     names = source.feature_names()
-    with working(f"Reading {file}"):
-        X, y = labelled(*source.whole())
-    started = time.perf_counter()
-    with working(f"Learning from {X.shape[0]:,} rows of {X.shape[1]:,} columns"):
-        learner.fit(X, y)
-    facts: dict[str, Any] = {"rows learned": X.shape[0], "seconds to learn": time.perf_counter() - started}
+    learner, facts = _fit_here(make_learner, source) if dask is None else fit_on_cluster(make_learner, source, dask)
     name_columns(learner, names)
     isokern.save(learner, out)
     if hasattr(learner, "best_params_"):
@@ -79,6 +86,17 @@ def fit(
 
 
 _TEST_BLOCK = 10_000
+
+
+def _fit_here(make_learner: Callable[..., Any], source: Input) -> tuple[Any, dict[str, Any]]:
+    """Return a fitted learner, and what there is to say about it."""
+    learner = make_learner()
+    with working(f"Reading {source.path}"):
+        X, y = labelled(*source.whole())
+    started = time.perf_counter()
+    with working(f"Learning from {X.shape[0]:,} rows of {X.shape[1]:,} columns"):
+        learner.fit(X, y)
+    return learner, {"rows learned": X.shape[0], "seconds to learn": time.perf_counter() - started}
 
 
 def name_columns(learner: Any, names: list[str] | None) -> None:

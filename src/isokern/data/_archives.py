@@ -33,6 +33,12 @@ def decompressed(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
     return pieces
 
 
+def is_archive(path: str) -> bool:
+    """Return whether a file's first bytes are those of an archive."""
+    with open(path, "rb") as file:
+        return file.read(8).startswith(tuple(_DECODERS))
+
+
 def compressing(file: BinaryIO, suffix: str) -> AbstractContextManager[Any]:
     """Return a file that compresses into another as a name's suffix says: .gz, .bz2, .xz or .zst; else that file."""
     return _COMPRESSORS.get(suffix, nullcontext)(file)

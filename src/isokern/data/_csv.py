@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import csv
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
+from isokern.data._blocks import joined
 from isokern.data._columns import all_finite, feature_names, rows_of
 from isokern.data._lines import PathLike, line_chunks, name_of
+from isokern.data._ranges import Range, numbered
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -20,18 +22,53 @@ def csv_pieces(
     path: PathLike, label: str | None, columns: Sequence[str] | None, is_sparse: bool, dtype: DTypeLike
 ) -> Iterator[tuple[Any, Any]]:
     """Yield (X, y) for the lines that there are, as they come; the first piece has no rows."""
-    file = name_of(path)
     chunks = line_chunks(path)
-    names, rest = _header(chunks, file)
-    reader = _Reader(file, names, feature_names(names, label, columns, file), label, is_sparse=is_sparse, dtype=dtype)
+    names, rest = _header(chunks, name_of(path))
+    reader = _reader(path, names, label, columns, is_sparse=is_sparse, dtype=dtype)
+    yield from _pieces(reader, itertools.chain([rest], chunks), 2)
+
+
+def csv_reader(
+    path: PathLike, label: str | None, columns: Sequence[str] | None, is_sparse: bool, dtype: DTypeLike
+) -> Reader:
+    """Return what reads a file's lines, after it has seen the first of them."""
+    chunks = line_chunks(path)
+    names, rest = _header(chunks, name_of(path))
+    reader = _reader(path, names, label, columns, is_sparse=is_sparse, dtype=dtype)
+    for _ in zip(range(2), _pieces(reader, itertools.chain([rest], chunks), 2), strict=False):  # no rows, then some
+        pass
+    return reader
+
+
+def csv_range(reader: Reader, part: Range) -> tuple[Any, Any]:
+    """Return (X, y) for a range of a file's lines."""
+
+    def read(line: int) -> tuple[Any, Any]:
+        chunks = part.texts()
+        if part.begin == 0:
+            chunks, line = itertools.chain([_header(chunks, name_of(part.path))[1]], chunks), 2
+        return joined(list(_pieces(reader, chunks, line)))
+
+    return numbered(read, part)
+
+
+def _reader(
+    path: PathLike, names: list[str], label: str | None, columns: Sequence[str] | None, **options: Any
+) -> Reader:
+    file = name_of(path)
+    reader = Reader(file, names, feature_names(names, label, columns, file), label, **options)
     if columns is None and "" in names:
         raise ValueError(
             f"{file}, line 1: column {names.index('') + 1} must have a name. "
             "Give it one, or choose the columns to learn from with columns=..."
         )
+    return reader
+
+
+def _pieces(reader: Reader, chunks: Iterable[bytes], line: int) -> Iterator[tuple[Any, Any]]:
+    """Yield (X, y) for chunks of lines, of which the first has the number ``line``; the first piece has no rows."""
     yield reader.no_rows()
-    line = 2
-    for chunk in itertools.chain([rest], chunks):
+    for chunk in chunks:
         if chunk.strip(b"\r\n"):
             yield reader.read(chunk, line)
         line += chunk.count(b"\n")
@@ -60,28 +97,28 @@ def _column_names(header: bytes, file: str) -> list[str]:
     return names
 
 
-class _Reader:
+class Reader:
     """Turns lines into rows; whether labels are numbers or text is decided by the first lines and kept."""
 
     def __init__(
         self, file: str, names: list[str], features: list[str], label: str | None, *, is_sparse: bool, dtype: DTypeLike
     ) -> None:
-        self._file, self._names, self._features, self._label = file, names, features, label
+        self._file, self._names, self.features, self._label = file, names, features, label
         self._is_sparse, self._dtype = is_sparse, dtype
-        self._labels_are_text: bool | None = None
+        self.labels_are_text: bool | None = None
 
     def no_rows(self) -> tuple[Any, Any]:
         """Return X of no rows, and as many labels."""
-        nothing = np.empty(0)
-        X = rows_of([nothing] * len(self._features), 0, self._is_sparse, self._dtype)
+        nothing = np.empty(0, dtype=object if self.labels_are_text else np.float64)
+        X = rows_of([nothing] * len(self.features), 0, self._is_sparse, self._dtype)
         return X, None if self._label is None else nothing
 
     def read(self, chunk: bytes, line: int) -> tuple[Any, Any]:
         """Return the rows and labels of a chunk of lines, of which the first has the number ``line``."""
-        if self._labels_are_text is None and self._label is not None:
-            self._labels_are_text = not self._is_readable(chunk, [], self._label)
+        if self.labels_are_text is None and self._label is not None:
+            self.labels_are_text = not self._is_readable(chunk, [], self._label)
         try:
-            return self._parsed(chunk, self._features, self._label)
+            return self._parsed(chunk, self.features, self._label)
         except ValueError:
             raise ValueError(self._complaint(chunk, line)) from None
 
@@ -92,7 +129,7 @@ class _Reader:
 
         types = dict.fromkeys(features, pyarrow.float64())
         if label is not None:
-            types[label] = pyarrow.string() if self._labels_are_text else pyarrow.float64()
+            types[label] = pyarrow.string() if self.labels_are_text else pyarrow.float64()
         table = arrow.read_csv(
             pyarrow.BufferReader(chunk),
             arrow.ReadOptions(column_names=self._names, block_size=len(chunk) + 1),
@@ -120,7 +157,7 @@ class _Reader:
         while len(lines) > 1:
             half = len(lines) // 2
             first = b"\n".join(lines[:half])
-            if first.strip(b"\r\n") and not self._is_readable(first, self._features, self._label):
+            if first.strip(b"\r\n") and not self._is_readable(first, self.features, self._label):
                 lines = lines[:half]
             else:
                 lines, line = lines[half:], line + half
@@ -137,7 +174,7 @@ class _Reader:
         if len(fields) != len(self._names):
             return f"{where}: a row must have {len(self._names)} fields, as the header has; got {len(fields)}."
         values = dict(zip(self._names, fields, strict=True))
-        for name in self._features:
+        for name in self.features:
             if not self._is_readable(line, [name], None):
                 return f'{where}: column "{name}" must be {_rule_that_breaks(values[name])}'
         if self._label is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -18,22 +18,53 @@ _BUFFER_BYTES = 2**16
 
 
 def parquet_pieces(
-    path: PathLike, label: str | None, columns: Sequence[str] | None, is_sparse: bool, dtype: DTypeLike
+    path: PathLike,
+    label: str | None,
+    columns: Sequence[str] | None,
+    is_sparse: bool,
+    dtype: DTypeLike,
+    *,
+    groups: RowGroups | None = None,
 ) -> Iterator[tuple[Any, Any]]:
-    """Yield (X, y) for consecutive rows; the first piece has no rows."""
+    """Yield (X, y) for consecutive rows, of the whole file or of some row groups; the first piece has no rows."""
     name = name_of(path)
     with _opened(path) as file:
         schema = file.schema_arrow
         features = feature_names(_names(file), label, columns, name)
         _check_types(schema, features, label, name)
         wanted = features if label is None else [*features, label]
-        row = 0
-        for batch in _batches(file, wanted):
+        row = 0 if groups is None else groups.first_row
+        for batch in _batches(file, wanted, None if groups is None else groups.numbers):
             X = rows_of([_numbers(batch[column]) for column in features], batch.num_rows, is_sparse, dtype)
             if not all_finite(X):
                 raise ValueError(_complaint(X, features, row, name))
             yield X, None if label is None else _labels(batch[label])
             row += batch.num_rows
+
+
+class RowGroups(NamedTuple):
+    """Consecutive row groups of a file, which is what can be read of it by itself."""
+
+    path: str
+    numbers: list[int]
+    first_row: int
+    n_rows: int
+
+
+def row_groups(path: str, size: int) -> list[RowGroups]:
+    """Return a file's row groups, put together while they have fewer than ``size`` bytes."""
+    found: list[RowGroups] = []
+    row, n_bytes = 0, size
+    with _opened(path) as file:
+        for k in range(file.metadata.num_row_groups):
+            group = file.metadata.row_group(k)
+            if n_bytes + group.total_byte_size > size:
+                found.append(RowGroups(path, [], row, 0))
+                n_bytes = 0
+            last = found[-1]
+            found[-1] = last._replace(numbers=[*last.numbers, k], n_rows=last.n_rows + group.num_rows)
+            row, n_bytes = row + group.num_rows, n_bytes + group.total_byte_size
+    return found or [RowGroups(path, [], 0, 0)]
 
 
 def parquet_column_names(path: PathLike) -> list[str]:
@@ -58,10 +89,10 @@ def _names(file: Any) -> list[str]:
     return [name for name in file.schema_arrow.names if not name.startswith("__index_level_")]
 
 
-def _batches(file: Any, wanted: list[str]) -> Iterator[Any]:
+def _batches(file: Any, wanted: list[str], groups: list[int] | None) -> Iterator[Any]:
     """Yield a table of no rows, then batches of a bounded number of values."""
     yield file.schema_arrow.empty_table()
-    yield from file.iter_batches(max(1, min(2**16, _PIECE_VALUES // len(wanted))), columns=wanted)
+    yield from file.iter_batches(max(1, min(2**16, _PIECE_VALUES // len(wanted))), groups, columns=wanted)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -62,13 +62,9 @@ def read_libsvm(
     >>> X.toarray(), y
     (array([[0.5, 0. , 2. ], [0. , 1. , 0. ]]), array([ 1., -1.]))
     """
-    source = _checked(path, n_features, zero_based, dtype, n_jobs)
+    source = checked_source(path, n_features, zero_based, dtype, n_jobs)
     parts = list(source.parts(line_chunks(path)))
-    labels = _joined((part.labels for part in parts), np.float64)
-    sizes = _joined((np.diff(part.starts) for part in parts), np.int64)
-    values = _joined((part.values for part in parts), source.dtype)
-    columns = _joined((part.columns for part in parts), np.int32)
-    return source.known(parts).csr(values, columns, np.concatenate([[0], np.cumsum(sizes)])), labels
+    return source.known(parts).table(parts)
 
 
 def iter_libsvm(
@@ -112,7 +108,7 @@ def iter_libsvm(
     [((2, 3), [1.0, -1.0]), ((1, 3), [1.0])]
     """
     check_sizes(size, initial)
-    source = _checked(path, n_features, zero_based, dtype, n_jobs)
+    source = checked_source(path, n_features, zero_based, dtype, n_jobs)
     return rebatched(_tables(source, initial or size), size, initial)
 
 
@@ -180,12 +176,12 @@ class Source(NamedTuple):
         """Whether nothing is left to be found out."""
         return self.n_features is not None and self.zero_based != "auto"
 
-    def parts(self, texts: Iterable[bytes], cure: str = "") -> Iterator[Part]:
-        """Yield the rows of pieces of text; raise at the first line that is wrong."""
+    def parts(self, texts: Iterable[bytes], cure: str = "", first_line: int = 1) -> Iterator[Part]:
+        """Yield the rows of pieces of text, which may begin at a later line; raise at the first that is wrong."""
         first = 1 if self.zero_based is False else 0
         last = (self.n_features or _LARGEST_INDEX) - (self.zero_based is True)
         largest = float(np.finfo(self.dtype).max)
-        n_lines = 0
+        n_lines = first_line - 1
         for text in texts:
             rows = _core.read_libsvm(text, first, last, largest, n_threads(self.n_jobs))
             labels, values, columns, starts, n, mistake = rows
@@ -216,6 +212,14 @@ class Source(NamedTuple):
                 pass
         last = (self.n_features or _LARGEST_INDEX) - 1
         raise ValueError(f"{name_of(self.path)}: feature indices must be at most {last}.{why}")
+
+    def table(self, parts: Sequence[Part]) -> tuple[Any, NDArray[np.float64]]:
+        """Return all rows as CSR, and their labels."""
+        labels = _joined((part.labels for part in parts), np.float64)
+        sizes = _joined((np.diff(part.starts) for part in parts), np.int64)
+        values = _joined((part.values for part in parts), self.dtype)
+        columns = _joined((part.columns for part in parts), np.int32)
+        return self.csr(values, columns, np.concatenate([[0], np.cumsum(sizes)])), labels
 
     def csr(self, values: NDArray[Any], columns: NDArray[np.int32], starts: NDArray[np.int64]) -> Any:
         """Return rows as CSR, their columns numbered as the indices were, which are changed in place."""
@@ -260,9 +264,10 @@ def _numbers(y: ArrayLike) -> NDArray[np.float64]:
         raise ValueError(f"y must be numbers: {error}. Number the classes first.") from error
 
 
-def _checked(
+def checked_source(
     path: PathLike, n_features: int | None, zero_based: bool | str, dtype: DTypeLike, n_jobs: int | None
 ) -> Source:
+    """Return a source, if what is said of it can be."""
     if n_features is not None and not (is_integer(n_features, at_least=1) and n_features <= _LARGEST_INDEX):
         raise ValueError(f"n_features must be None or an integer from 1 to {_LARGEST_INDEX}; got {n_features!r}.")
     if not isinstance(zero_based, bool) and zero_based != "auto":

@@ -56,7 +56,7 @@ def read_csv(
     >>> X, y
     (array([[39., 0.], [52., 1.]]), array(['low', 'high'], dtype=object))
     """
-    _check(label, columns, dtype)
+    check_tables(label, columns, dtype)
     return joined(list(csv_pieces(path, label, columns, sparse, dtype)))
 
 
@@ -99,7 +99,7 @@ def iter_csv(
     >>> [(X.tolist(), y.tolist()) for X, y in iter_csv(path, 2, label="y")]
     [([[1.0, 2.0], [3.0, 4.0]], [0.0, 1.0]), ([[5.0, 6.0]], [1.0])]
     """
-    _check(label, columns, dtype)
+    check_tables(label, columns, dtype)
     return rebatched(csv_pieces(path, label, columns, sparse, dtype), size, initial)
 
 
@@ -183,11 +183,12 @@ def iter_parquet(
 
 def column_names(path: PathLike, kind: str) -> list[str]:
     """Return the names of the columns of a file of kind "csv" or "parquet"."""
-    _check(None, None, np.float64)
+    check_tables(None, None, np.float64)
     return {"csv": csv_column_names, "parquet": parquet_column_names}[kind](path)
 
 
-def _check(label: Any, columns: Any, dtype: DTypeLike) -> None:
+def check_tables(label: Any, columns: Any, dtype: DTypeLike) -> None:
+    """Raise unless the options can be, and pyarrow is there."""
     check_options(label, columns, dtype)
     try:
         import pyarrow  # noqa: F401
@@ -200,4 +201,4 @@ def _check_parquet(path: PathLike, label: Any, columns: Any, dtype: DTypeLike) -
         raise ValueError(
             'path must be a file; got "-", and Parquet cannot be read from a pipe. Save it to a file first.'
         )
-    _check(label, columns, dtype)
+    check_tables(label, columns, dtype)
