@@ -1,11 +1,11 @@
-// A row is compared with all points of all samples once, by float32 products, whatever the number of samples and sizes.
+// A row is compared with all points of all samples once, whatever the number of samples and sizes (nested_bounds.hpp).
 // Few points of a sample are looked at one by one: running minima over the first 2, 4, 8, ... give the cells of all
 // small sizes. For large sizes the points are walked from near to far, as far as the minima of the small ones reach.
 // The first that belongs to a sample is its nearest; from then on only those that lie further to its front matter, as
 // nearest of a smaller size, until all samples have met one among their few first points.
 //
-// Products are off by a little (see voronoi_dense.hpp for the bound): where two points are closer to each other than
-// that, the distance itself decides.
+// Bounds on distances are off by a little: where two points are closer to each other than that, the distance itself
+// decides.
 #include "nested.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "frame.hpp"
+#include "nested_bounds.hpp"
 #include "products.hpp"
 #include "threads.hpp"
 #include "voronoi_search.hpp"
@@ -37,42 +37,26 @@ struct Packed {
 };
 constexpr std::int64_t kMostSamples = 1 << 16, kLargestSize = 1 << 16;
 
-// What all threads read.
-template <class Value> struct Nested {
-    DenseRows<Value> rows;
+// What all threads read: the samples.
+struct Nested {
     std::int64_t n_samples;
     std::span<const std::int64_t> sizes;
     Pool pool;
-    Frame frame;
-    double kappa;
     std::int64_t n_few;
-    std::int64_t stride; // of a row's bounds: a bound for each point, and at least one that is infinite
-    std::vector<float> panels, offsets;
-    double largest_square = 0.0;
+    std::int64_t stride;               // of a row's bounds: a bound for each point, and at least one that is infinite
     std::vector<Packed> members;       // as the pool has them
     std::vector<std::int32_t> numbers; // of the first few points in the pool, [samples by kPanel][n_few][kPanel]
 
-    Nested(const DenseRows<Value> &rows, std::span<const std::int32_t> samples, std::int64_t n_samples,
+    Nested(const std::vector<std::int32_t> &first_equal, std::span<const std::int32_t> samples, std::int64_t n_samples,
            std::span<const std::int64_t> sizes)
-        : rows(rows), n_samples(n_samples), sizes(sizes),
-          pool(find_equal_points(rows), samples.data(), n_samples, sizes.back()), frame(rows, pool.points),
-          kappa(1.01 * static_cast<double>(n_roundings(rows.n_columns) + 16) * 0x1p-24),
+        : n_samples(n_samples), sizes(sizes), pool(first_equal, samples.data(), n_samples, sizes.back()),
           n_few(std::min(kFew, sizes.back())), stride((pool.size() / kPanel + 1) * kPanel),
-          panels(static_cast<std::size_t>(stride * rows.n_columns)),
-          offsets(static_cast<std::size_t>(stride), kInfinity),
           numbers(static_cast<std::size_t>(n_panels(n_samples) * kPanel * n_few),
                   static_cast<std::int32_t>(pool.size())) {
-        std::vector<double> row(static_cast<std::size_t>(rows.n_columns));
-        for (std::int64_t p = 0; p < pool.size(); ++p) {
-            load_dense(rows, pool.points[p], row);
-            const double square =
-                frame.enter(row, panels.data() + p / kPanel * kPanel * rows.n_columns + p % kPanel, kPanel);
-            offsets[p] = static_cast<float>(square);
-            largest_square = std::max(largest_square, square);
+        for (std::int64_t p = 0; p < pool.size(); ++p)
             for (std::int64_t k = pool.member_starts[p]; k < pool.member_ends[p]; ++k)
                 if (pool.members[k].place < n_few)
                     number_at(pool.members[k]) = static_cast<std::int32_t>(p);
-        }
         members.reserve(pool.members.size());
         for (const Member member : pool.members)
             members.push_back(
@@ -87,14 +71,12 @@ template <class Value> struct Nested {
     std::int64_t n_small() const { return std::upper_bound(sizes.begin(), sizes.end(), n_few) - sizes.begin(); }
 };
 
-template <class Value> class Worker {
+template <class Bounds> class Worker {
   public:
-    Worker(const Nested<Value> &nested, std::int64_t tile, std::span<const CellsOut> cells)
-        : nested_(nested), cells_(cells), products_(best_products()), n_small_(nested.n_small()),
+    Worker(const Nested &nested, const Bounds &table, std::int64_t tile, std::span<const CellsOut> cells)
+        : nested_(nested), cells_(cells), products_(best_products()), rows_(table, tile), n_small_(nested.n_small()),
           n_large_(static_cast<std::int64_t>(nested.sizes.size()) - n_small_),
-          packed_(static_cast<std::size_t>((tile + products_.group) * nested.rows.n_columns)),
-          bounds_(static_cast<std::size_t>((tile + products_.group) * nested.stride)),
-          squares_(static_cast<std::size_t>(tile)), row_(static_cast<std::size_t>(nested.rows.n_columns)),
+          bounds_(static_cast<std::size_t>((tile + rows_.n_spare_rows()) * nested.stride)),
           least_(static_cast<std::size_t>(n_panels(nested.n_samples) * kPanel)), second_(least_.size()),
           at_(least_.size()), found_(nested.sizes.size() * static_cast<std::size_t>(nested.n_samples)),
           near_(static_cast<std::size_t>(n_large_ ? nested.pool.size() : 0)), walks_(near_.empty() ? 0 : least_.size()),
@@ -106,16 +88,15 @@ template <class Value> class Worker {
     }
 
     void operator()(std::int64_t begin, std::int64_t end) {
-        multiply(begin, end);
+        rows_.fill(begin, end, bounds_.data());
         for (std::int64_t r = begin; r < end; ++r) {
             float *bounds = bounds_.data() + (r - begin) * nested_.stride;
-            load_dense(nested_.rows, r, row_);
-            distances_.begin_row();
-            const double square = squares_[r - begin];
-            // The distance between bounds that leaves no doubt; the constants cover what is rounded here.
-            width_ = static_cast<float>(2.1 * nested_.kappa * (square + nested_.largest_square) + 0x1p-100);
+            std::fill(bounds + nested_.pool.size(), bounds + nested_.stride, kInfinity);
+            width_ = rows_.width(r - begin);
             if (!(width_ < kInfinity))
                 std::fill_n(bounds, nested_.pool.size(), 0.0f);
+            rows_.load(r);
+            distances_.begin_row();
             look_at_few(bounds);
             if (n_large_)
                 walk(bounds);
@@ -139,24 +120,8 @@ template <class Value> class Worker {
         float bound;
     };
 
-    void multiply(std::int64_t begin, std::int64_t end) {
-        const std::int64_t d = nested_.rows.n_columns, group = products_.group;
-        std::fill(packed_.begin(), packed_.end(), 0.0f);
-        for (std::int64_t r = begin; r < end; ++r) {
-            load_dense(nested_.rows, r, row_);
-            const std::int64_t k = r - begin;
-            squares_[k] = nested_.frame.enter(row_, packed_.data() + k / group * group * d + k % group, group);
-        }
-        products_.lower_bounds(packed_.data(), (end - begin + group - 1) / group, d, nested_.panels.data(),
-                               nested_.stride / kPanel, nested_.offsets.data(), bounds_.data(), nested_.stride);
-        // What overflows where rows are beyond float32 must not spoil the bounds that are infinite on purpose.
-        for (std::int64_t k = 0; k < end - begin; ++k)
-            std::fill(bounds_.begin() + k * nested_.stride + nested_.pool.size(),
-                      bounds_.begin() + (k + 1) * nested_.stride, kInfinity);
-    }
-
     double exact(std::int32_t point) {
-        return distances_.get(point, [&](std::int32_t p) { return distance(row_, nested_.rows.row(p)); });
+        return distances_.get(point, [&](std::int32_t p) { return rows_.distance_to(p); });
     }
 
     std::int32_t *found(std::int64_t k) { return found_.data() + k * nested_.n_samples; }
@@ -298,12 +263,12 @@ template <class Value> class Worker {
                 cells_[k]);
     }
 
-    const Nested<Value> &nested_;
+    const Nested &nested_;
     std::span<const CellsOut> cells_;
     const Products &products_;
+    typename Bounds::Scratch rows_;
     std::int64_t n_small_, n_large_; // sizes
-    std::vector<float> packed_, bounds_, squares_;
-    std::vector<double> row_;
+    std::vector<float> bounds_;
     float width_ = 0.0f;
     std::vector<float> least_, second_; // by sample
     std::vector<std::int32_t> at_;
@@ -318,29 +283,42 @@ template <class Value> class Worker {
     Distances distances_;
 };
 
+template <class Value> DenseBounds<Value> bounds_of(const DenseRows<Value> &rows, const Nested &nested) {
+    return {rows, nested.pool.points, nested.stride};
+}
+
+template <class Value> SparseBounds<Value> bounds_of(const CsrRows<Value> &rows, const Nested &nested) {
+    return {rows, nested.pool.points, nested.stride};
+}
+
 } // namespace
 
-template <class Value>
-void nested_cells(const DenseRows<Value> &rows, std::span<const std::int32_t> samples, std::int64_t n_samples,
+template <class Rows>
+void nested_cells(const Rows &rows, std::span<const std::int32_t> samples, std::int64_t n_samples,
                   std::span<const std::int64_t> sizes, std::span<const CellsOut> cells, int threads) {
     const auto is_row = [&](std::int32_t p) { return p >= 0 && p < rows.n_rows; };
-    if (sizes.empty() || sizes.front() < 1 ||
-        std::adjacent_find(sizes.begin(), sizes.end(), std::greater_equal()) != sizes.end() || n_samples < 1 ||
+    const auto is_no_rise = [](std::int64_t a, std::int64_t b) { return a >= b; };
+    if (sizes.empty() || sizes.front() < 1 || n_samples < 1 ||
+        std::adjacent_find(sizes.begin(), sizes.end(), is_no_rise) != sizes.end() ||
         static_cast<std::int64_t>(samples.size()) != n_samples * sizes.back())
         throw std::invalid_argument("sizes must ascend to that of the samples.");
     if (n_samples > kMostSamples || sizes.back() > kLargestSize)
         throw std::invalid_argument("there must be at most 2^16 samples, of at most 2^16 points.");
     if (!std::all_of(samples.begin(), samples.end(), is_row))
         throw std::invalid_argument("samples must be numbers of rows.");
-    const Nested<Value> nested(rows, samples, n_samples, sizes);
+    const Nested nested(find_equal_points(rows), samples, n_samples, sizes);
+    const auto table = bounds_of(rows, nested);
     const auto row_bytes = nested.stride * static_cast<std::int64_t>(sizeof(float));
     const std::int64_t tile = std::clamp<std::int64_t>(kTileBytes / row_bytes / kPanel * kPanel, kPanel, kTile);
-    parallel_tiles(rows.n_rows, tile, threads, [&] { return Worker<Value>(nested, tile, cells); });
+    parallel_tiles(rows.n_rows, tile, threads, [&] { return Worker(nested, table, tile, cells); });
 }
 
-template void nested_cells(const DenseRows<float> &, std::span<const std::int32_t>, std::int64_t,
-                           std::span<const std::int64_t>, std::span<const CellsOut>, int);
-template void nested_cells(const DenseRows<double> &, std::span<const std::int32_t>, std::int64_t,
-                           std::span<const std::int64_t>, std::span<const CellsOut>, int);
+#define ISOKERN_INSTANTIATE(Rows)                                                                                      \
+    template void nested_cells(const Rows &, std::span<const std::int32_t>, std::int64_t,                              \
+                               std::span<const std::int64_t>, std::span<const CellsOut>, int);
+ISOKERN_INSTANTIATE(DenseRows<float>)
+ISOKERN_INSTANTIATE(DenseRows<double>)
+ISOKERN_INSTANTIATE(CsrRows<float>)
+ISOKERN_INSTANTIATE(CsrRows<double>)
 
 } // namespace isokern

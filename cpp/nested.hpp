@@ -15,8 +15,8 @@ using CellsOut = std::variant<std::uint8_t *, std::uint16_t *, std::uint32_t *>;
 // has it.
 //
 // in: samples, n_samples x the largest size, numbers of rows; sizes, ascending      out: cells, n_rows x n_samples each
-template <class Value>
-void nested_cells(const DenseRows<Value> &rows, std::span<const std::int32_t> samples, std::int64_t n_samples,
+template <class Rows>
+void nested_cells(const Rows &rows, std::span<const std::int32_t> samples, std::int64_t n_samples,
                   std::span<const std::int64_t> sizes, std::span<const CellsOut> cells, int threads);
 
 } // namespace isokern

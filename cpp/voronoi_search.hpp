@@ -16,22 +16,11 @@
 #include <vector>
 
 #include "chunks.hpp"
-#include "frame.hpp"
+#include "inverted_index.hpp"
 #include "random.hpp"
 #include "rows.hpp"
 
 namespace isokern {
-
-struct Entry {
-    std::int32_t column;
-    double value;
-    bool operator==(const Entry &) const = default;
-};
-
-template <class Rows> void load_entries(const Rows &rows, std::int64_t r, std::vector<Entry> &entries) {
-    entries.clear();
-    for_each_nonzero(rows, r, [&](std::int32_t column, double value) { entries.push_back({column, value}); });
-}
 
 template <class Rows> void load_dense(const Rows &rows, std::int64_t r, std::span<double> values) {
     std::fill(values.begin(), values.end(), 0.0);

@@ -8,6 +8,7 @@ import sklearn
 from scipy import sparse
 
 from isokern import IsolationKernel, _core
+from isokern._rows import core_rows, n_rows
 from isokern.learners._nested import LateKernel, can_share, nested_cells
 from test_voronoi import KINDS, make_points, twin
 
@@ -15,7 +16,7 @@ SIZES = [2, 3, 16, 128, 129, 200, 500]
 
 
 def cells_of(rows, samples, sizes, threads=0):
-    cells = [np.empty((len(rows), len(samples)), np.min_scalar_type(size - 1)) for size in sizes]
+    cells = [np.empty((n_rows(rows), len(samples)), np.min_scalar_type(size - 1)) for size in sizes]
     _core.nested_cells(rows, samples.astype(np.int32), np.array(sizes, dtype=np.int64), cells, threads)
     return cells
 
@@ -68,12 +69,12 @@ def test_threads_do_not_change_cells():
 
 
 @pytest.mark.parametrize("scale", [None, "minmax"])
-@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("columns", [None, 9, 5000], ids=["dense", "sparse", "wide"])
 @pytest.mark.parametrize("working_memory", [1024, 0.001])
-def test_parts_have_the_cells_of_kernels_fitted_to_them(scale, is_sparse, working_memory):
+def test_parts_have_the_cells_of_kernels_fitted_to_them(scale, columns, working_memory):
     X = make_points("clustered", 700, 9)
-    table = sparse.csr_array(X) if is_sparse else X
-    scale = "maxabs" if is_sparse and scale else scale
+    table = X if columns is None else sparse.hstack([sparse.csr_array(X), sparse.csr_array((700, columns - 9))]).tocsr()
+    scale = "maxabs" if columns and scale else scale
     kernel = IsolationKernel("voronoi", 7, scale=scale, random_state=3)
     parts, sizes = [np.arange(500), np.arange(100, 700), np.arange(0, 700, 2)], [4, 64, 256]
     with sklearn.config_context(working_memory=working_memory):
@@ -94,13 +95,31 @@ def test_a_late_kernel_maps_like_one_that_is_fitted():
     np.testing.assert_array_equal(late._cell_starts, fitted._cell_starts)
 
 
-def test_trees_wide_sparse_rows_and_single_maps_are_not_for_it():
-    X, wide = np.zeros((9, 3)), sparse.csr_array((9, 5000))
-    assert can_share(IsolationKernel("voronoi"), X, 5, [4, 8])
-    assert not can_share(IsolationKernel("tree"), X, 5, [4, 8])
-    assert not can_share(IsolationKernel("voronoi"), wide, 5, [4, 8])
-    assert not can_share(IsolationKernel("voronoi"), X, 2, [4])
-    assert not can_share(IsolationKernel("voronoi"), X, 5, [4, 2**17])
+def test_trees_and_single_maps_are_not_for_it():
+    assert can_share(IsolationKernel("voronoi"), 5, [4, 8])
+    assert not can_share(IsolationKernel("tree"), 5, [4, 8])
+    assert not can_share(IsolationKernel("voronoi"), 2, [4])
+    assert not can_share(IsolationKernel("voronoi"), 5, [4, 2**17])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["words", "tied", "repeated", "empty rows", "large", "small", "too large"])
+def test_cells_of_wide_sparse_rows_equal_the_numpy_twin(kind, dtype):
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((400, 3000), density=0.01, rng=rng, format="csr")
+    X.data = {"tied": np.ones_like, "large": lambda x: 1e6 + x, "small": lambda x: 1e-25 * x}.get(kind, abs)(X.data)
+    if kind == "too large" and dtype == np.float64:
+        X.data[::50] = 1e160
+    if kind == "repeated":
+        X = X[rng.integers(40, size=400)]
+    if kind == "empty rows":
+        X = sparse.vstack([X[:200], sparse.csr_array((200, 3000))]).tocsr()
+    X = X.astype(dtype)
+    samples, sizes = draw(400, 9, 300), [4, 64, 150, 300]
+    rows = core_rows(X, 0, 400)
+    with np.errstate(over="ignore"):
+        for size, cells in zip(sizes, cells_of(rows, samples, sizes), strict=True):
+            np.testing.assert_array_equal(cells, twin(X.toarray(), X.toarray(), samples[:, :size]))
 
 
 @pytest.mark.parametrize(

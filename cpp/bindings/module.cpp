@@ -46,9 +46,10 @@ struct Voronoi {
     VoronoiMap map;
 };
 
-void nested_cells(const std::variant<Table<float>, Table<double>> &rows, const Table<std::int32_t> &samples,
-                  const Vector<std::int64_t> &sizes, const std::vector<CellsOutput> &cells, int threads) {
+void nested_cells(const RowsArgument &rows, const Table<std::int32_t> &samples, const Vector<std::int64_t> &sizes,
+                  const std::vector<CellsOutput> &cells, int threads) {
     const auto n_samples = static_cast<std::int64_t>(samples.shape(0));
+    const AnyRows any = view(rows);
     const nb::gil_scoped_release release;
     std::visit(
         [&](const auto &table) {
@@ -56,13 +57,13 @@ void nested_cells(const std::variant<Table<float>, Table<double>> &rows, const T
                 throw std::invalid_argument("cells must have an array for each size.");
             std::vector<CellsOut> out;
             for (const CellsOutput &of_size : cells) {
-                check_output(static_cast<std::int64_t>(table.shape(0)), n_samples, of_size);
+                check_output(table.n_rows, n_samples, of_size);
                 out.push_back(std::visit([](const auto &array) -> CellsOut { return array.data(); }, of_size));
             }
-            isokern::nested_cells(view(table), {samples.data(), samples.size()}, n_samples,
-                                  {sizes.data(), sizes.size()}, out, threads);
+            isokern::nested_cells(table, {samples.data(), samples.size()}, n_samples, {sizes.data(), sizes.size()}, out,
+                                  threads);
         },
-        rows);
+        any);
 }
 
 auto draw_samples(std::int64_t n_rows, std::int64_t n_partitionings, std::int64_t sample_size, std::uint64_t seed) {

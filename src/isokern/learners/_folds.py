@@ -44,7 +44,7 @@ def map_folds(
     kernel: IsolationKernel, table: Any, splits: Sequence[Split], sizes: Sequence[int]
 ) -> Iterator[Iterator[MappedPart]]:
     """Yield for each fold, and there for each number of cells, the kernel for its training rows, and all cells."""
-    if not can_share(kernel, table, len(splits), sizes):
+    if not can_share(kernel, len(splits), sizes):
         for train, test in splits:
             yield _map_each(kernel, table[train], table[test], sizes)
         return
@@ -83,7 +83,7 @@ class Folds:
         table = check_rows(self._template, rows.X, reset=True)
         self._rng = check_random_state(base.random_state)
         kernel = base._flat_kernel(self._rng)
-        self._is_shared = can_share(kernel, table, len(splits) + 1, sizes)
+        self._is_shared = can_share(kernel, len(splits) + 1, sizes)
         everything = np.arange(len(rows.labels)), np.arange(0)
         self._maps = map_folds(kernel, table, [*splits, everything] if self._is_shared else splits, sizes)
 

@@ -7,17 +7,16 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn import get_config
 from sklearn.utils import gen_batches
 
 from isokern import _core
 from isokern._checks import n_threads
-from isokern._rows import CoreRows, as_scipy, core_rows
+from isokern._rows import CoreRows, CsrRows, as_scipy, core_rows, n_rows
 from isokern.feature_map import IsolationKernel
 
-# Sparse rows of more columns have few products to share.
-_MOST_COLUMNS = 2048
+# Sparse rows of up to this many columns are written out in full: products beat an inverted index there.
+_FEW_COLUMNS = 2048
 _MOST = 2**16  # samples, and points of one
 
 
@@ -42,11 +41,10 @@ class LateKernel(IsolationKernel):
         return getattr(self, name)
 
 
-def can_share(kernel: IsolationKernel, table: Any, n_parts: int, sizes: Sequence[int]) -> bool:
+def can_share(kernel: IsolationKernel, n_parts: int, sizes: Sequence[int]) -> bool:
     """Return whether one pass can do it, and beats a search for each part and size."""
-    is_wide = sparse.issparse(table) and table.shape[1] > _MOST_COLUMNS
     fits = max(sizes) <= _MOST and kernel.n_partitionings * n_parts <= _MOST
-    return kernel.partitioning == "voronoi" and fits and not is_wide and n_parts * len(sizes) > 2
+    return kernel.partitioning == "voronoi" and fits and n_parts * len(sizes) > 2
 
 
 def nested_cells(
@@ -73,12 +71,12 @@ def nested_cells(
 def _cells(
     kernel: IsolationKernel, rows: CoreRows, parts: Sequence[NDArray[np.intp]], sizes: Sequence[int]
 ) -> Iterator[list[NDArray[Any]]]:
-    dense = as_scipy(rows)
-    dense = dense.toarray() if sparse.issparse(dense) else dense
+    if isinstance(rows, CsrRows) and rows.n_columns <= _FEW_COLUMNS:
+        rows = as_scipy(rows).toarray()
     t, seed = kernel.n_partitionings, kernel._draw_seed()
     drawn = [part[_core.draw_samples(len(part), t, sizes[-1], seed)].reshape(t, -1) for part in parts]
-    cells = [np.empty((dense.shape[0], t * len(parts)), np.min_scalar_type(size - 1)) for size in sizes]
+    cells = [np.empty((n_rows(rows), t * len(parts)), np.min_scalar_type(size - 1)) for size in sizes]
     samples = np.concatenate(drawn).astype(np.int32)
-    _core.nested_cells(dense, samples, np.asarray(sizes, dtype=np.int64), cells, n_threads(kernel.n_jobs))
+    _core.nested_cells(rows, samples, np.asarray(sizes, dtype=np.int64), cells, n_threads(kernel.n_jobs))
     for k in range(len(parts)):
         yield [of_size[:, k * t : (k + 1) * t] for of_size in cells]
