@@ -63,7 +63,7 @@ def _circumstances(plan: Plan) -> Iterator[tuple[str, str]]:
     rows = f": at most {n_train:,} training and {n_test:,} test rows, fewer where it says so"
     yield "scale", plan.scale + (rows if plan.is_quick else ": the paper's sizes, as far as the time limit allows")
     yield "seeds", str(plan.n_seeds)
-    yield "time limit", f"{plan.time_limit:g} s for each measurement"
+    yield "time limit", f"{plan.time_limit:g} s for each measurement; those kept from earlier runs may have had another"
     yield "command", command(plan)
     yield "versions", ", ".join(_versions())
     yield "machine", f"{_processor()}, {joblib.cpu_count()} cores; measured with {N_THREADS} threads"
