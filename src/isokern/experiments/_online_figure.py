@@ -41,12 +41,11 @@ def _draw_curves(panel: Any, runs: Sequence[Record], place: int, title: str, yla
 
 
 def _tell_stopped(panel: Any, runs: Sequence[Record]) -> None:
-    """Say which runs came to no end."""
+    """Say which runs came to no end, below the panel, where no curve is in the way."""
     said = [
         f"{run['method']}: stopped "
         + (f"at row {run['stopped_at_row']:,}" if run.get("curve") else "before the stream")
         for run in runs
         if is_stopped(run)
     ]
-    if said:
-        panel.text(0.98, 0.03, "\n".join(said), transform=panel.transAxes, ha="right", va="bottom", fontsize="small")
+    panel.set_xlabel("\n".join([panel.get_xlabel(), *said]))
