@@ -12,21 +12,20 @@
 
 namespace isokern {
 
-constexpr std::int64_t kChunk = 512;   // points of a chunk, a multiple of kPanel
 constexpr std::int64_t kBoxSides = 16; // coordinates that boxes are made of, the first there are
 
 class Chunks {
   public:
-    // coordinates: n x n_coordinates
-    Chunks(const float *coordinates, std::int64_t n, std::int64_t n_coordinates)
-        : n_axes_(std::min(n_coordinates, kBoxSides)), order_(static_cast<std::size_t>(n)) {
+    // coordinates: n x n_coordinates      length: of a chunk, but the last may be shorter
+    Chunks(const float *coordinates, std::int64_t n, std::int64_t n_coordinates, std::int64_t length)
+        : length_(length), n_axes_(std::min(n_coordinates, kBoxSides)), order_(static_cast<std::size_t>(n)) {
         std::iota(order_.begin(), order_.end(), 0);
-        n_chunks_ = (n + kChunk - 1) / kChunk;
+        n_chunks_ = (n + length_ - 1) / length_;
         lows_.assign(static_cast<std::size_t>(n_axes_ * n_chunks_), std::numeric_limits<float>::infinity());
         highs_.assign(lows_.size(), -std::numeric_limits<float>::infinity());
         halve(coordinates, n_coordinates, 0, n_chunks_);
         for (std::int64_t k = 0; k < n; ++k)
-            widen(coordinates + order_[k] * n_coordinates, k / kChunk);
+            widen(coordinates + order_[k] * n_coordinates, k / length_);
     }
 
     std::int64_t size() const { return n_chunks_; }
@@ -70,11 +69,11 @@ class Chunks {
     std::int64_t halve(const float *coordinates, std::int64_t stride, std::int64_t begin, std::int64_t end) {
         if (end - begin <= 1)
             return 0;
-        const auto first = order_.begin() + begin * kChunk;
-        const auto last = order_.begin() + std::min(end * kChunk, static_cast<std::int64_t>(order_.size()));
+        const auto first = order_.begin() + begin * length_;
+        const auto last = order_.begin() + std::min(end * length_, static_cast<std::int64_t>(order_.size()));
         const std::int64_t middle = begin + (end - begin) / 2;
         const std::int64_t axis = widest(coordinates, stride, first, last);
-        const auto cut = order_.begin() + middle * kChunk;
+        const auto cut = order_.begin() + middle * length_;
         std::nth_element(first, cut, last, [&](std::int32_t a, std::int32_t b) {
             return coordinates[a * stride + axis] < coordinates[b * stride + axis];
         });
@@ -118,7 +117,7 @@ class Chunks {
         }
     }
 
-    std::int64_t n_axes_, n_chunks_ = 0;
+    std::int64_t length_, n_axes_, n_chunks_ = 0;
     std::vector<std::int32_t> order_;
     std::vector<Cut> cuts_;
     std::vector<float> lows_, highs_; // [axis][chunk]

@@ -5,7 +5,8 @@
 
 namespace isokern {
 
-constexpr std::int64_t kPanel = 16; // points side by side in a panel
+constexpr std::int64_t kPanel = 16;   // points side by side in a panel
+constexpr std::int64_t kPadding = 32; // columns that lower_bounds_at takes together
 
 // No sum of n products has more roundings in a row than this, so that it is off by at most this many times 2^-24 times
 // the sum of the products' magnitudes.
@@ -22,7 +23,8 @@ struct Products {
     void (*lower_bounds)(const float *rows, std::int64_t n_groups, std::int64_t n_columns, const float *panels,
                          std::int64_t n_panels, const float *offsets, float *bounds, std::int64_t stride);
 
-    //  bounds[k] = offsets[places[k]] - 2 sum_j row[j] points[places[k], j]      in: points, n_columns apart
+    //  bounds[k] = offsets[places[k]] - 2 sum_j row[j] points[places[k], j]
+    //  in: row and points, n_columns apart, a multiple of kPadding
     void (*lower_bounds_at)(const float *row, std::int64_t n_columns, const float *points, const float *offsets,
                             const std::int32_t *places, std::int64_t n, float *bounds);
 

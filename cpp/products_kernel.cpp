@@ -66,27 +66,43 @@ float sum_of(const Vector &vector) {
     return lanes[0];
 }
 
+// Products of one row with `n` points, in sums that are added at the end.
+template <int n> void multiply_at(const float *row, std::int64_t n_columns, const float *const *points, float *found) {
+    constexpr int kSums = kLanes < 8 ? 4 : 2;
+    static_assert(kPadding % (kSums * kLanes) == 0);
+    Vector sums[n][kSums] = {};
+    for (std::int64_t j = 0; j < n_columns; j += kSums * kLanes)
+        for (int v = 0; v < kSums; ++v) {
+            const Vector value = *reinterpret_cast<const Vector *>(row + j + v * kLanes);
+            for (int k = 0; k < n; ++k)
+                sums[k][v] += value * *reinterpret_cast<const Vector *>(points[k] + j + v * kLanes);
+        }
+    for (int k = 0; k < n; ++k) {
+        for (int v = 1; v < kSums; ++v)
+            sums[k][0] += sums[k][v];
+        found[k] = sum_of(sums[k][0]);
+    }
+}
+
 void lower_bounds_at(const float *row, std::int64_t n_columns, const float *points, const float *offsets,
                      const std::int32_t *places, std::int64_t n, float *bounds) {
-    constexpr int kSums = 4; // vectors whose sums are added at the end
-    for (std::int64_t k = 0; k < n; ++k) {
-        const float *point = points + places[k] * n_columns;
-        if (k + 2 < n) // the next but one is fetched meanwhile
+    constexpr int kTogether = 4;
+    const float *here[kTogether];
+    std::int64_t k = 0;
+    for (; k + kTogether <= n; k += kTogether) {
+        for (int l = 0; l < kTogether; ++l)
+            here[l] = points + places[k + l] * n_columns;
+        for (std::int64_t ahead = k + kTogether; ahead < n && ahead < k + 2 * kTogether; ++ahead)
             for (std::int64_t j = 0; j < n_columns; j += 16)
-                __builtin_prefetch(points + places[k + 2] * n_columns + j);
-        Vector sums[kSums] = {};
-        std::int64_t j = 0;
-        for (; j + kSums * kLanes <= n_columns; j += kSums * kLanes)
-            for (int v = 0; v < kSums; ++v)
-                sums[v] += *reinterpret_cast<const Vector *>(row + j + v * kLanes) *
-                           *reinterpret_cast<const Vector *>(point + j + v * kLanes);
-        for (; j + kLanes <= n_columns; j += kLanes)
-            sums[0] += *reinterpret_cast<const Vector *>(row + j) * *reinterpret_cast<const Vector *>(point + j);
-        float sum = sum_of((sums[0] + sums[1]) + (sums[2] + sums[3]));
-        for (; j < n_columns; ++j)
-            sum += row[j] * point[j];
-        bounds[k] = offsets[places[k]] - 2.0f * sum;
+                __builtin_prefetch(points + places[ahead] * n_columns + j);
+        multiply_at<kTogether>(row, n_columns, here, bounds + k);
     }
+    for (; k < n; ++k) {
+        here[0] = points + places[k] * n_columns;
+        multiply_at<1>(row, n_columns, here, bounds + k);
+    }
+    for (k = 0; k < n; ++k)
+        bounds[k] = offsets[places[k]] - 2.0f * bounds[k];
 }
 
 std::int64_t places_within(const float *bounds, std::int64_t n, float limit, std::int32_t *places) {

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "chunks.hpp"
 #include "frame.hpp"
 #include "products.hpp"
 #include "threads.hpp"
@@ -34,6 +35,7 @@ template <class Value> class DenseLayout {
   public:
     DenseLayout(const DenseRows<Value> &points, Pool pool, const Axes &axes)
         : points_(points), pool_(std::move(pool)), n_axes_(axes.n), is_reduced_(axes.n > kBoxSides),
+          width_(is_reduced_ ? (points.n_columns + kPadding - 1) / kPadding * kPadding : points.n_columns),
           frame_(points, pool_.points),
           kappa_(1.01 * static_cast<double>(n_roundings(points.n_columns) + 16) * 0x1p-24),
           kappa_few_(axes.n > 0 ? kappa_ + 4.04 * std::sqrt(static_cast<double>(axes.n)) *
@@ -52,6 +54,9 @@ template <class Value> class DenseLayout {
     struct Placed; // rows in coordinates
 
     static constexpr std::int64_t kTile = 96;
+
+    // Points of a chunk, a multiple of kPanel. With axes they are few, so that all their columns stay in the cache.
+    std::int64_t chunk() const { return is_reduced_ ? 256 : 512; }
 
     // Coordinates are along the axes or, without any, the columns; products are of coordinates or of all columns.
     std::int64_t n_coordinates() const { return n_axes_ > 0 ? n_axes_ : points_.n_columns; }
@@ -80,6 +85,7 @@ template <class Value> class DenseLayout {
     Pool pool_; // chunk after chunk
     std::int64_t n_axes_;
     bool is_reduced_;
+    std::int64_t width_; // the columns, and with axes zeros that fill the last vector
     Frame frame_;
     double kappa_, kappa_few_;
     std::vector<float> axis_panels_, no_offsets_;
@@ -92,18 +98,18 @@ template <class Value> class DenseLayout {
 
 // Rows moved, scaled and in coordinates.
 template <class Value> struct DenseLayout<Value>::Placed {
-    std::int64_t n_columns, n_axes;
-    std::vector<float> values;       // n x n_columns
+    std::int64_t width, n_axes;
+    std::vector<float> values;       // n x width: the columns, and zeros
     std::vector<float> along_axes;   // n x n_axes
     std::vector<float> squares;      // of values; infinite if beyond float32
     std::vector<float> axes_squares; // of what is along the axes
 
     Placed(const DenseLayout &layout, std::int64_t n)
-        : n_columns(layout.points_.n_columns), n_axes(layout.n_axes_), values(static_cast<std::size_t>(n * n_columns)),
+        : width(layout.width_), n_axes(layout.n_axes_), values(static_cast<std::size_t>(n * width)),
           along_axes(static_cast<std::size_t>(n * n_axes)), squares(static_cast<std::size_t>(n)),
           axes_squares(squares.size()) {}
 
-    const float *all(std::int64_t r) const { return values.data() + r * n_columns; }
+    const float *all(std::int64_t r) const { return values.data() + r * width; }
     const float *coordinates(std::int64_t r) const { return n_axes > 0 ? along_axes.data() + r * n_axes : all(r); }
 };
 
@@ -129,7 +135,7 @@ template <class Value> class DenseLayout<Value>::Placer {
         std::fill(packed_.begin(), packed_.end(), 0.0f);
         for (std::int64_t r = begin; r < end; ++r) {
             load_dense(rows, number(r), row_);
-            float *values = placed.values.data() + r * d;
+            float *values = placed.values.data() + r * placed.width;
             placed.squares[r] = layout_.frame_.enter(row_, values);
             for (std::int64_t j = 0; j < d; ++j)
                 packed_[j * group + r - begin] = values[j];
@@ -167,10 +173,10 @@ void DenseLayout<Value>::place(const Rows &rows, std::int64_t n, Number number, 
 }
 
 template <class Value> void DenseLayout<Value>::place_points() {
-    const std::int64_t n = pool_.size(), d = points_.n_columns, m = n_factors();
+    const std::int64_t n = pool_.size(), m = n_factors();
     Placed placed(*this, n);
     place(points_, n, [&](std::int64_t p) { return pool_.points[p]; }, placed, 0);
-    chunks_ = std::make_unique<const Chunks>(placed.coordinates(0), n, n_coordinates());
+    chunks_ = std::make_unique<const Chunks>(placed.coordinates(0), n, n_coordinates(), chunk());
     pool_.reorder(chunks_->order());
     const auto n_places = static_cast<std::size_t>(n_panels(n) * kPanel);
     panels_.assign(n_places * static_cast<std::size_t>(m), 0.0f);
@@ -186,12 +192,13 @@ template <class Value> void DenseLayout<Value>::place_points() {
         for (std::int64_t a = 0; a < m; ++a)
             panels_[place_in_panels(p, a, m)] = factors[a];
         if (is_reduced_)
-            std::copy_n(placed.all(from), d, values_.begin() + p * d);
+            std::copy_n(placed.all(from), width_, values_.begin() + p * width_);
         offsets_[p] = static_cast<float>((1.0 - kappa_) * square);
         offsets_few_[p] =
             is_reduced_ ? static_cast<float>(placed.axes_squares[from] - kappa_few_ * square) : offsets_[p];
         widths_[p] = static_cast<float>(2.0 * kappa_ * square);
-        largest_squares_[p / kChunk] = std::max(largest_squares_[p / kChunk], placed.squares[from]);
+        float &largest = largest_squares_[p / chunk()];
+        largest = std::max(largest, placed.squares[from]);
     }
 }
 
@@ -205,7 +212,8 @@ template <class Value> template <class Rows, class Cell> class DenseLayout<Value
           searches_(static_cast<std::size_t>(std::min(kTile, rows.n_rows)),
                     Search<float>(layout.pool_, n_partitionings)),
           packed_(static_cast<std::size_t>((kTile + products_.group) * layout.n_factors())),
-          bounds_(static_cast<std::size_t>(products_.group * kChunk)), places_(kChunk), lowers_(kChunk),
+          bounds_(static_cast<std::size_t>(products_.group * layout.chunk())),
+          places_(static_cast<std::size_t>(layout.chunk())), lowers_(places_.size()),
           nearness_(static_cast<std::size_t>(kTile * layout.chunks_->size())),
           turn_(static_cast<std::size_t>(layout.chunks_->size())), nearest_(turn_.size()), distances_(layout.pool_) {}
 
@@ -261,22 +269,24 @@ template <class Value> template <class Rows, class Cell> class DenseLayout<Value
             n_mattering += matters(chunk, k);
         if (n_mattering == 0)
             return;
-        const std::int64_t begin = chunk * kChunk, n = std::min(kChunk, layout_.pool_.size() - begin);
+        const std::int64_t length = layout_.chunk();
+        const std::int64_t begin = chunk * length, n = std::min(length, layout_.pool_.size() - begin);
         const std::int64_t m = layout_.n_factors();
         products_.lower_bounds(packed_.data() + first * m, 1, m, layout_.panels_.data() + begin * m, n_panels(n),
-                               layout_.offsets_few_.data() + begin, bounds_.data(), kChunk);
+                               layout_.offsets_few_.data() + begin, bounds_.data(), length);
         for (std::int64_t k = first; k < last; ++k)
             if (matters(chunk, k))
-                enter_chunk(searches_[k], bounds_.data() + (k - first) * kChunk, begin, n, order_here_[k]);
+                enter_chunk(searches_[k], bounds_.data() + (k - first) * length, begin, n, order_here_[k]);
     }
 
     void enter_chunk(Search<float> &search, const float *bounds, std::int64_t begin, std::int64_t n, std::int64_t r) {
         const float square = placed_.squares[r];
-        std::int64_t n_places = products_.places_within(bounds, n, limit(search, r), places_.data());
+        const double gap = layout_.is_reduced_ ? gap_at(r) : 0.0;
+        std::int64_t n_places = places_within(search, bounds, begin, n, gap);
         if (n_places == 0)
             return;
         if (layout_.is_reduced_)
-            products_.lower_bounds_at(placed_.all(r), rows_.n_columns, layout_.values_.data() + begin * rows_.n_columns,
+            products_.lower_bounds_at(placed_.all(r), layout_.width_, layout_.values_.data() + begin * layout_.width_,
                                       layout_.offsets_.data() + begin, places_.data(), n_places, lowers_.data());
         // The small constant covers what underflows.
         const float width = static_cast<float>(2.0 * layout_.kappa_) * square + 0x1p-100f;
@@ -289,13 +299,23 @@ template <class Value> template <class Rows, class Cell> class DenseLayout<Value
         search.lower_threshold();
     }
 
-    // What a bound in coordinates must not exceed.
-    float limit(const Search<float> &search, std::int64_t r) const {
+    // How much a row's bounds in coordinates may exceed those of all columns.
+    double gap_at(std::int64_t r) const {
+        const double square = placed_.squares[r];
+        return (1.0 - layout_.kappa_ + layout_.kappa_few_ + 0x1p-20) * square - placed_.axes_squares[r] + 0x1p-100;
+    }
+
+    // The places in a chunk of points that may be nearest somewhere.
+    std::int64_t places_within(const Search<float> &search, const float *bounds, std::int64_t begin, std::int64_t n,
+                               double gap) {
+        const float limit = std::nextafter(static_cast<float>(search.threshold() + gap), HUGE_VALF);
+        const std::int64_t n_found = products_.places_within(bounds, n, limit, places_.data());
         if (!layout_.is_reduced_)
-            return search.threshold();
-        const double square = placed_.squares[r], few = placed_.axes_squares[r];
-        const double limit = search.threshold() + (1.0 - layout_.kappa_) * square - few + layout_.kappa_few_ * square;
-        return static_cast<float>(limit + 0x1p-20 * (std::abs(limit) + square) + 0x1p-100);
+            return n_found;
+        const auto end = std::remove_if(places_.begin(), places_.begin() + n_found, [&](std::int32_t place) {
+            return !search.may_be_nearest(static_cast<std::int32_t>(begin + place), bounds[place] - gap);
+        });
+        return end - places_.begin();
     }
 
     void settle(Search<float> &search, std::int64_t r) {

@@ -15,7 +15,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "chunks.hpp"
 #include "inverted_index.hpp"
 #include "random.hpp"
 #include "rows.hpp"
@@ -99,10 +98,14 @@ struct Pool {
     // Puts the points in another order.
     void reorder(const std::vector<std::int32_t> &order) {
         const Pool before = *this;
+        std::int64_t n = 0;
         for (std::size_t k = 0; k < order.size(); ++k) {
             points[k] = before.points[order[k]];
-            member_starts[k] = before.member_starts[order[k]];
-            member_ends[k] = before.member_ends[order[k]];
+            const auto begin = before.members.begin() + before.member_starts[order[k]];
+            const auto end = before.members.begin() + before.member_ends[order[k]];
+            std::copy(begin, end, members.begin() + n);
+            member_starts[k] = n;
+            member_ends[k] = n += end - begin;
         }
     }
 
@@ -150,6 +153,13 @@ template <class Real> class Search {
     // A point with a larger lower bound is nearest nowhere.
     Real threshold() const { return threshold_; }
     void lower_threshold() { threshold_ = *std::max_element(limits_.begin(), limits_.end()); }
+
+    // Whether a point with this lower bound may be nearest in one of its partitionings.
+    bool may_be_nearest(std::int32_t point, double lower) const {
+        const auto begin = pool_->members.begin() + pool_->member_starts[point];
+        const auto end = pool_->members.begin() + pool_->member_ends[point];
+        return std::any_of(begin, end, [&](const Member &member) { return lower <= limits_[member.partitioning]; });
+    }
 
     void enter(std::int32_t point, Real lower, Real upper) {
         for (std::int64_t k = pool_->member_starts[point]; k < pool_->member_ends[point]; ++k) {

@@ -50,14 +50,16 @@ template <class Value> template <class Rows, class Cell> class SparseLayout<Valu
     }
 
   private:
+    static constexpr std::int64_t kStretch = 512; // points between two looks at the threshold
+
     // Bounds as in voronoi_dense.hpp.
     void enter_points(double square) {
         layout_.index_.multiply(row_, products_);
         const double kappa = layout_.index_.kappa(row_);
         const std::vector<double> &squares = layout_.index_.squares();
         const auto n_points = static_cast<std::int64_t>(squares.size());
-        for (std::int64_t begin = 0; begin < n_points; begin += kChunk) {
-            const std::int64_t end = std::min(begin + kChunk, n_points);
+        for (std::int64_t begin = 0; begin < n_points; begin += kStretch) {
+            const std::int64_t end = std::min(begin + kStretch, n_points);
             for (std::int64_t p = begin; p < end; ++p) {
                 const double lower = (1.0 - kappa) * squares[p] - 2.0 * products_[p];
                 if (lower <= search_.threshold())
