@@ -21,16 +21,22 @@ class Frame {
     template <class Value>
     Frame(const DenseRows<Value> &points, std::span<const std::int32_t> numbers)
         : centre_(static_cast<std::size_t>(points.n_columns)) {
-        for (const std::int32_t p : numbers)
+        std::vector<double> lows(centre_.size(), HUGE_VAL), highs(centre_.size(), -HUGE_VAL);
+        for (const std::int32_t p : numbers) {
+            const Value *point = points.row(p);
             for (std::size_t j = 0; j < centre_.size(); ++j) {
-                const double value = points.row(p)[j];
-                centre_[j] += value / static_cast<double>(numbers.size());
-                is_usable_ = is_usable_ && std::abs(value) < kTooLarge;
+                const double value = point[j];
+                centre_[j] += value;
+                lows[j] = value < lows[j] ? value : lows[j];
+                highs[j] = value > highs[j] ? value : highs[j];
             }
+        }
         double largest = 0.0;
-        for (const std::int32_t p : numbers)
-            for (std::size_t j = 0; j < centre_.size(); ++j)
-                largest = std::max(largest, std::abs(points.row(p)[j] - centre_[j]));
+        for (std::size_t j = 0; j < centre_.size(); ++j) {
+            centre_[j] /= static_cast<double>(numbers.size());
+            is_usable_ = is_usable_ && std::max(std::abs(lows[j]), std::abs(highs[j])) < kTooLarge;
+            largest = std::max({largest, centre_[j] - lows[j], highs[j] - centre_[j]});
+        }
         is_usable_ = is_usable_ && (largest == 0.0 || largest > kTooSmall);
         if (is_usable_ && largest > 0.0)
             scale_ = std::ldexp(1.0, -std::ilogb(largest) - 1);

@@ -73,6 +73,7 @@ template <class Value> class DenseLayout {
     }
 
     void place_points();
+    void lay_out_point(const Placed &placed, std::int32_t from, std::int64_t p);
     template <class Rows, class Number>
     void place(const Rows &rows, std::int64_t n, Number number, Placed &placed, int threads) const;
 
@@ -185,21 +186,27 @@ template <class Value> void DenseLayout<Value>::place_points() {
     widths_.assign(n_places, 0.0f);
     largest_squares_.assign(static_cast<std::size_t>(chunks_->size()), 0.0f);
     values_.resize(is_reduced_ ? placed.values.size() : 0);
-    for (std::int64_t p = 0; p < n; ++p) {
-        const std::int32_t from = chunks_->order()[p];
-        const double square = placed.squares[from];
-        const float *factors = is_reduced_ ? placed.coordinates(from) : placed.all(from);
-        for (std::int64_t a = 0; a < m; ++a)
-            panels_[place_in_panels(p, a, m)] = factors[a];
-        if (is_reduced_)
-            std::copy_n(placed.all(from), width_, values_.begin() + p * width_);
-        offsets_[p] = static_cast<float>((1.0 - kappa_) * square);
-        offsets_few_[p] =
-            is_reduced_ ? static_cast<float>(placed.axes_squares[from] - kappa_few_ * square) : offsets_[p];
-        widths_[p] = static_cast<float>(2.0 * kappa_ * square);
-        float &largest = largest_squares_[p / chunk()];
-        largest = std::max(largest, placed.squares[from]);
-    }
+    parallel_tiles(n, chunk(), 0, [&] {
+        return [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t p = begin; p < end; ++p)
+                lay_out_point(placed, chunks_->order()[p], p);
+        };
+    });
+}
+
+template <class Value> void DenseLayout<Value>::lay_out_point(const Placed &placed, std::int32_t from, std::int64_t p) {
+    const std::int64_t m = n_factors();
+    const double square = placed.squares[from];
+    const float *factors = is_reduced_ ? placed.coordinates(from) : placed.all(from);
+    for (std::int64_t a = 0; a < m; ++a)
+        panels_[place_in_panels(p, a, m)] = factors[a];
+    if (is_reduced_)
+        std::copy_n(placed.all(from), width_, values_.begin() + p * width_);
+    offsets_[p] = static_cast<float>((1.0 - kappa_) * square);
+    offsets_few_[p] = is_reduced_ ? static_cast<float>(placed.axes_squares[from] - kappa_few_ * square) : offsets_[p];
+    widths_[p] = static_cast<float>(2.0 * kappa_ * square);
+    float &largest = largest_squares_[p / chunk()];
+    largest = std::max(largest, placed.squares[from]);
 }
 
 // Takes a tile of rows, near to each other, through the chunks, the nearest first.

@@ -12,12 +12,12 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "inverted_index.hpp"
 #include "random.hpp"
 #include "rows.hpp"
+#include "threads.hpp"
 
 namespace isokern {
 
@@ -26,27 +26,39 @@ template <class Rows> void load_dense(const Rows &rows, std::int64_t r, std::spa
     for_each_nonzero(rows, r, [&](std::int32_t column, double value) { values[column] = value; });
 }
 
+// Of all values that are not zero, and where they are.
+template <class Rows> std::uint64_t hash_of(const Rows &points, std::int64_t p) {
+    std::uint64_t hash = 0;
+    for_each_nonzero(points, p, [&](std::int32_t column, double value) {
+        hash = mix(hash + kStep * static_cast<std::uint64_t>(column)) ^ mix(std::bit_cast<std::uint64_t>(value));
+    });
+    return hash;
+}
+
 // Points of equal values get one number, that of the first of them.
 template <class Rows> std::vector<std::int32_t> find_equal_points(const Rows &points) {
-    std::unordered_multimap<std::uint64_t, std::int32_t> by_hash;
-    by_hash.reserve(static_cast<std::size_t>(points.n_rows));
-    std::vector<std::int32_t> first(static_cast<std::size_t>(points.n_rows));
+    const auto n = static_cast<std::size_t>(points.n_rows);
+    std::vector<std::uint64_t> hashes(n);
+    parallel_tiles(points.n_rows, 1024, 0, [&] {
+        return [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t p = begin; p < end; ++p)
+                hashes[p] = hash_of(points, p);
+        };
+    });
+    std::vector<std::int32_t> table(std::bit_ceil(2 * n), -1), first(n); // the table is open to the next free place
     std::vector<Entry> one, other;
-    for (std::int32_t p = 0; p < points.n_rows; ++p) {
+    const auto are_equal = [&](std::int32_t p, std::int32_t q) {
         load_entries(points, p, one);
-        std::uint64_t hash = 0;
-        for (const Entry &entry : one)
-            hash = mix(hash + kStep * static_cast<std::uint64_t>(entry.column)) ^
-                   mix(std::bit_cast<std::uint64_t>(entry.value));
-        first[p] = p;
-        const auto [begin, end] = by_hash.equal_range(hash);
-        for (auto found = begin; found != end && first[p] == p; ++found) {
-            load_entries(points, found->second, other);
-            if (one == other)
-                first[p] = found->second;
-        }
-        if (first[p] == p)
-            by_hash.emplace(hash, p);
+        load_entries(points, q, other);
+        return one == other;
+    };
+    for (std::int32_t p = 0; p < points.n_rows; ++p) {
+        std::size_t at = hashes[p] & (table.size() - 1);
+        while (table[at] >= 0 && !(hashes[table[at]] == hashes[p] && are_equal(table[at], p)))
+            at = (at + 1) & (table.size() - 1);
+        if (table[at] < 0)
+            table[at] = p;
+        first[p] = table[at];
     }
     return first;
 }
