@@ -1,29 +1,51 @@
 #include "checks.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+
+#include "threads.hpp"
 
 namespace isokern {
 
+namespace {
+
 // x - x is 0 for finite x and NaN otherwise, so the sum over a block tells whether to look closer.
+template <class Value> bool are_finite(const Value *values, std::int64_t n) {
+    constexpr std::int64_t kLanes = 16;
+    Value sums[kLanes] = {};
+    std::int64_t k = 0;
+    for (; k + kLanes <= n; k += kLanes)
+        for (std::int64_t l = 0; l < kLanes; ++l)
+            sums[l] += values[k + l] - values[k + l];
+    Value sum = 0;
+    for (const Value part : sums)
+        sum += part;
+    for (; k < n; ++k)
+        sum += values[k] - values[k];
+    return sum == Value(0); // not when it is NaN
+}
+
+} // namespace
+
 template <class Value> std::int64_t first_nonfinite(const Value *values, std::int64_t n) {
-    constexpr std::int64_t kBlock = 1024, kLanes = 16;
-    for (std::int64_t begin = 0; begin < n; begin += kBlock) {
-        const std::int64_t end = std::min(begin + kBlock, n);
-        Value sums[kLanes] = {};
-        std::int64_t k = begin;
-        for (; k + kLanes <= end; k += kLanes)
-            for (std::int64_t l = 0; l < kLanes; ++l)
-                sums[l] += values[k + l] - values[k + l];
-        Value sum = 0;
-        for (const Value part : sums)
-            sum += part;
-        for (; k < end; ++k)
-            sum += values[k] - values[k];
-        if (sum != Value(0)) // also when it is NaN
-            return std::find_if(values + begin, values + end, [](Value x) { return !std::isfinite(x); }) - values;
-    }
-    return -1;
+    constexpr std::int64_t kBlock = 1024, kTile = 1 << 16, kMany = 1 << 21;
+    std::atomic<std::int64_t> first{n};
+    parallel_tiles(n, kTile, n < kMany ? 1 : 0, [&] {
+        return [&](std::int64_t tile, std::int64_t tile_end) {
+            for (std::int64_t begin = tile; begin < std::min(tile_end, first.load()); begin += kBlock) {
+                const std::int64_t end = std::min(begin + kBlock, tile_end);
+                if (are_finite(values + begin, end - begin))
+                    continue;
+                const Value *found =
+                    std::find_if_not(values + begin, values + end, [](Value x) { return std::isfinite(x); });
+                std::int64_t before = first;
+                while (found - values < before && !first.compare_exchange_weak(before, found - values)) {
+                }
+            }
+        };
+    });
+    return first < n ? first.load() : -1;
 }
 
 template std::int64_t first_nonfinite(const float *, std::int64_t);

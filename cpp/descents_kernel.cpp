@@ -12,47 +12,92 @@
 namespace isokern {
 namespace {
 
-constexpr int kLanes = 16;
 constexpr int kVectors = 4;      // vectors of lanes whose loads are in flight together
-constexpr int kFirstSteps = 6;   // few leaves are nearer to the root
+constexpr int kFirstSteps = 3;   // below the top; few leaves are nearer to the root
 constexpr int kStepsBetween = 4; // between two looks for leaves
 static_assert(kLanes * kVectors == kPlacesAtOnce);
 
-template <class Exact> struct Table {
-    const PackedNode *nodes;
-    const double *splits;
-    const float *rows;
-    const Exact *exact;
-    std::int32_t n_columns;
-};
+// Whether x is exactly below a split that it equals when both are rounded.
+template <class Exact>
+bool goes_right_exactly(const RowTile<Exact> &rows, std::int64_t row, std::int64_t column, double split) {
+    return !(rows.exact[row * rows.n_columns + column] < split);
+}
 
 #if defined(__AVX512F__)
 
+// Of each of sixteen rows, as a bit, what the one or the other says.
+inline unsigned choose(unsigned which, unsigned if_not, unsigned if_so) { return if_not ^ ((if_not ^ if_so) & which); }
+
+// Sends sixteen rows from the first on through a tree's top; returns the nodes below.
+template <class Exact>
+__m512i below_top(const PackedForest &forest, const TopNodes &top, const RowTile<Exact> &rows, std::int64_t first) {
+    unsigned right[kTopNodes], close[kTopNodes], any = 0;
+#pragma GCC unroll 15
+    for (int k = 0; k < kTopNodes; ++k) {
+        const __m512 x = _mm512_loadu_ps(rows.columns + (std::int64_t{top.columns[k]} << rows.row_bits) + first);
+        const __m512 split = _mm512_set1_ps(top.splits[k]);
+        right[k] = _mm512_cmp_ps_mask(x, split, _CMP_NLT_UQ);
+        close[k] = _mm512_cmp_ps_mask(x, split, _CMP_EQ_OQ);
+        any |= close[k];
+    }
+    if (__builtin_expect(any != 0, 0))
+        for (int k = 0; k < kTopNodes; ++k)
+            for (std::int64_t l = 0; l < kLanes && first + l < rows.n_rows; ++l)
+                if (close[k] >> l & 1) {
+                    const bool is_right =
+                        goes_right_exactly(rows, first + l, top.columns[k], forest.splits[top.nodes[k]]);
+                    right[k] = (right[k] & ~(1u << l)) | static_cast<unsigned>(is_right) << l;
+                }
+    unsigned at[kTopLevels]; // level -> which rows go right there
+    for (int level = 0; level < kTopLevels; ++level) {
+        unsigned *nodes = right + (1 << level) - 1;
+        for (int above = level; above-- > 0;)
+            for (int k = 0; k < 1 << above; ++k)
+                nodes[k] = choose(at[above], nodes[2 * k], nodes[2 * k + 1]);
+        at[level] = nodes[0];
+    }
+    __m512i path = _mm512_setzero_si512();
+    for (int level = 0; level < kTopLevels; ++level)
+        path = _mm512_mask_add_epi32(path, static_cast<__mmask16>(at[level]), path,
+                                     _mm512_set1_epi32(1 << (kTopLevels - 1 - level)));
+    return _mm512_permutexvar_epi32(path, _mm512_loadu_si512(top.below));
+}
+
+template <class Exact>
+std::uint32_t *enter(const PackedForest &forest, std::int64_t tree, const RowTile<Exact> &rows, std::uint32_t *places) {
+    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    for (std::int64_t first = 0; first < rows.n_rows; first += kLanes) {
+        const __m512i row = _mm512_add_epi32(_mm512_set1_epi32(static_cast<int>(first)), lane);
+        const __m512i node = below_top(forest, forest.tops[tree], rows, first);
+        _mm512_storeu_si512(places + first, _mm512_or_si512(_mm512_slli_epi32(row, kNodeBits), node));
+    }
+    return places + rows.n_rows;
+}
+
 // Sixteen rows and the nodes they are at.
 template <class Exact> struct Lanes {
-    __m512i row, offset, at;
+    __m512i row, at;
 
-    void load(const std::uint32_t *places, const Table<Exact> &table) {
+    void load(const std::uint32_t *places) {
         const __m512i place = _mm512_loadu_si512(places);
         at = _mm512_and_si512(place, _mm512_set1_epi32((1 << kNodeBits) - 1));
         row = _mm512_srli_epi32(place, kNodeBits);
-        offset = _mm512_mullo_epi32(row, _mm512_set1_epi32(table.n_columns));
     }
 
-    __m512i next(const Table<Exact> &table) const {
+    __m512i next(const PackedForest &forest, const RowTile<Exact> &rows) const {
         const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
         const __m512i odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
-        const __m512i low = _mm512_i32gather_epi64(_mm512_castsi512_si256(at), table.nodes, 8);
-        const __m512i high = _mm512_i32gather_epi64(_mm512_extracti64x4_epi64(at, 1), table.nodes, 8);
+        const __m512i low = _mm512_i32gather_epi64(_mm512_castsi512_si256(at), forest.nodes, 8);
+        const __m512i high = _mm512_i32gather_epi64(_mm512_extracti64x4_epi64(at, 1), forest.nodes, 8);
         const __m512 split = _mm512_castsi512_ps(_mm512_permutex2var_epi32(low, even, high));
         const __m512i link = _mm512_permutex2var_epi32(low, odd, high);
         const __m512i column = _mm512_and_si512(link, _mm512_set1_epi32((1 << kColumnBits) - 1));
-        const __m512i place = _mm512_add_epi32(offset, column);
-        const __m512 x = _mm512_i32gather_ps(place, table.rows, 4);
+        const __m512i value = _mm512_add_epi32(_mm512_sllv_epi32(column, _mm512_set1_epi32(rows.row_bits)), row);
+        const __m512 x = _mm512_i32gather_ps(value, rows.columns, 4);
         __mmask16 goes_right = _mm512_cmp_ps_mask(x, split, _CMP_NLT_UQ);
         const __mmask16 is_close = _mm512_cmp_ps_mask(x, split, _CMP_EQ_OQ);
         if (__builtin_expect(is_close != 0, 0))
-            goes_right = decided(goes_right, is_close, place, table);
+            goes_right = decided(goes_right, is_close, column, forest, rows);
         const __m512i left = _mm512_srli_epi32(link, kColumnBits);
         return _mm512_mask_add_epi32(left, goes_right, left, _mm512_set1_epi32(1));
     }
@@ -72,14 +117,15 @@ template <class Exact> struct Lanes {
     }
 
   private:
-    __attribute__((noinline)) __mmask16 decided(unsigned goes_right, unsigned is_close, const __m512i &place,
-                                                const Table<Exact> &table) const {
-        std::int32_t values[kLanes], nodes[kLanes];
-        _mm512_storeu_si512(values, place);
+    __attribute__((noinline)) __mmask16 decided(unsigned goes_right, unsigned is_close, const __m512i &column,
+                                                const PackedForest &forest, const RowTile<Exact> &rows) const {
+        std::int32_t columns[kLanes], nodes[kLanes], numbers[kLanes];
+        _mm512_storeu_si512(columns, column);
         _mm512_storeu_si512(nodes, at);
+        _mm512_storeu_si512(numbers, row);
         for (unsigned k = 0; k < kLanes; ++k)
             if (is_close >> k & 1) {
-                const bool is_right = !(table.exact[values[k]] < table.splits[nodes[k]]);
+                const bool is_right = goes_right_exactly(rows, numbers[k], columns[k], forest.splits[nodes[k]]);
                 goes_right = (goes_right & ~(1u << k)) | static_cast<unsigned>(is_right) << k;
             }
         return static_cast<__mmask16>(goes_right);
@@ -90,6 +136,23 @@ using Nodes = __m512i;
 
 #else
 
+template <class Exact>
+std::uint32_t *enter(const PackedForest &forest, std::int64_t tree, const RowTile<Exact> &rows, std::uint32_t *places) {
+    const TopNodes &top = forest.tops[tree];
+    for (std::int64_t row = 0; row < rows.n_rows; ++row) {
+        int at = 0;
+        for (int level = 0; level < kTopLevels; ++level) {
+            const float x = rows.columns[(std::int64_t{top.columns[at]} << rows.row_bits) + row];
+            bool goes_right = !(x < top.splits[at]);
+            if (__builtin_expect(x == top.splits[at], 0))
+                goes_right = goes_right_exactly(rows, row, top.columns[at], forest.splits[top.nodes[at]]);
+            at = 2 * at + 1 + goes_right;
+        }
+        *places++ = static_cast<std::uint32_t>(row) << kNodeBits | top.below[at - kTopNodes];
+    }
+    return places;
+}
+
 struct Nodes {
     std::int32_t lane[kLanes];
 };
@@ -97,23 +160,22 @@ struct Nodes {
 template <class Exact> struct Lanes {
     Nodes row, at;
 
-    void load(const std::uint32_t *places, const Table<Exact> &) {
+    void load(const std::uint32_t *places) {
         for (int k = 0; k < kLanes; ++k) {
             at.lane[k] = static_cast<std::int32_t>(places[k] & ((1u << kNodeBits) - 1));
             row.lane[k] = static_cast<std::int32_t>(places[k] >> kNodeBits);
         }
     }
 
-    Nodes next(const Table<Exact> &table) const {
+    Nodes next(const PackedForest &forest, const RowTile<Exact> &rows) const {
         Nodes moved;
         for (int k = 0; k < kLanes; ++k) {
-            const PackedNode node = table.nodes[at.lane[k]];
-            const std::int64_t place =
-                std::int64_t{row.lane[k]} * table.n_columns + (node.link & ((1u << kColumnBits) - 1));
-            const float x = table.rows[place];
+            const PackedNode node = forest.nodes[at.lane[k]];
+            const std::int64_t column = node.link & ((1u << kColumnBits) - 1);
+            const float x = rows.columns[(column << rows.row_bits) + row.lane[k]];
             bool goes_right = !(x < node.split);
             if (__builtin_expect(x == node.split, 0))
-                goes_right = !(table.exact[place] < table.splits[at.lane[k]]);
+                goes_right = goes_right_exactly(rows, row.lane[k], column, forest.splits[at.lane[k]]);
             moved.lane[k] = static_cast<std::int32_t>(node.link >> kColumnBits) + goes_right;
         }
         return moved;
@@ -135,9 +197,12 @@ template <class Exact> struct Lanes {
 #endif
 
 template <class Exact>
-void descend(const PackedNode *nodes, const double *splits, const float *rows, const Exact *exact,
-             std::int64_t n_columns, std::uint32_t *places, std::int64_t n, std::uint32_t *ends) {
-    const Table<Exact> table{nodes, splits, rows, exact, static_cast<std::int32_t>(n_columns)};
+void descend(const PackedForest &forest, std::int64_t n_trees, const RowTile<Exact> &rows, std::uint32_t *places,
+             std::uint32_t *ends) {
+    std::uint32_t *entered = places;
+    for (std::int64_t tree = 0; tree < n_trees; ++tree)
+        entered = enter(forest, tree, rows, entered);
+    std::int64_t n = entered - places;
     for (int n_steps = kFirstSteps; n > 0; n_steps = kStepsBetween) {
         for (std::int64_t k = n; k % kPlacesAtOnce != 0; ++k)
             places[k] = places[0]; // idle lanes
@@ -147,15 +212,15 @@ void descend(const PackedNode *nodes, const double *splits, const float *rows, c
             Nodes moved[kVectors];
 #pragma GCC unroll 4
             for (int v = 0; v < kVectors; ++v)
-                lanes[v].load(places + begin + v * kLanes, table);
+                lanes[v].load(places + begin + v * kLanes);
 #pragma GCC unroll 1
             for (int step = 1; step < n_steps; ++step)
 #pragma GCC unroll 4
                 for (int v = 0; v < kVectors; ++v)
-                    lanes[v].at = lanes[v].next(table);
+                    lanes[v].at = lanes[v].next(forest, rows);
 #pragma GCC unroll 4
             for (int v = 0; v < kVectors; ++v)
-                moved[v] = lanes[v].next(table);
+                moved[v] = lanes[v].next(forest, rows);
 #pragma GCC unroll 4
             for (int v = 0; v < kVectors; ++v)
                 lanes[v].part(moved[v], n - begin - v * kLanes, kept, ends);

@@ -37,7 +37,26 @@ PackedTrees::PackedTrees(const double *split, const std::int32_t *column, const 
             nodes_[k] = {static_cast<float>(splits_[k]), static_cast<std::uint32_t>(link)};
             leaves_[k] = static_cast<std::uint32_t>(is_leaf ? leaf : 0);
         }
+        tops_.push_back(top_of(i, starts[segment.first_tree]));
     }
+}
+
+// A leaf sends everything to itself, hence to the left, until the top is complete.
+TopNodes PackedTrees::top_of(std::int64_t tree, std::int64_t first_node) const {
+    const PackedNode *nodes = nodes_.data() + first_node;
+    TopNodes top;
+    std::uint32_t numbers[2 * kTopNodes + 1] = {static_cast<std::uint32_t>(starts_[tree] - first_node)};
+    for (int k = 0; k < kTopNodes; ++k) {
+        const PackedNode node = nodes[numbers[k]];
+        const std::uint32_t left = node.link >> kColumnBits;
+        top.splits[k] = node.split;
+        top.columns[k] = node.link & ((1u << kColumnBits) - 1);
+        top.nodes[k] = numbers[k];
+        numbers[2 * k + 1] = left;
+        numbers[2 * k + 2] = left == numbers[k] ? left : left + 1;
+    }
+    std::copy_n(numbers + kTopNodes, kTopNodes + 1, top.below);
+    return top;
 }
 
 // Few rows where they and a group of trees fit into the nearest cache, else as many as the next one holds.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <type_traits>
 #include <vector>
@@ -28,6 +29,8 @@ class PackedTrees {
     template <class Value, class Cell> class Descent;
 
   private:
+    TopNodes top_of(std::int64_t tree, std::int64_t first_node) const;
+
     // Trees whose nodes can be numbered together.
     struct Segment {
         std::int64_t first_tree, end_tree;
@@ -35,6 +38,7 @@ class PackedTrees {
 
     std::vector<PackedNode> nodes_; // links count from the first node of the segment
     std::vector<double> splits_;
+    std::vector<TopNodes> tops_;
     std::vector<std::uint32_t> leaves_; // of a leaf: tree of the segment << kNodeBits | cell
     std::vector<std::int64_t> starts_;
     std::vector<Segment> segments_;
@@ -46,43 +50,33 @@ template <class Value, class Cell> class PackedTrees::Descent {
 
     // cells[r, i] = the leaf of tree i that row r falls into, for fewer than 2^kRowBits rows.
     void operator()(const DenseRows<Value> &rows, Cell *cells) {
-        const float *rounded = round(rows);
+        const RowTile<Value> tile = turn(rows);
         const std::int64_t n_together = std::max<std::int64_t>(1, kPlaces / rows.n_rows);
+        places_.resize(static_cast<std::size_t>(n_together * rows.n_rows + kPlacesAtOnce));
+        ends_.resize(places_.size());
         for (const Segment &segment : trees_.segments_)
             for (std::int64_t tree = segment.first_tree; tree < segment.end_tree; tree += n_together) {
-                const std::int64_t n = enter(rows.n_rows, segment, tree, std::min(tree + n_together, segment.end_tree));
+                const std::int64_t n_trees = std::min(n_together, segment.end_tree - tree);
                 const std::int64_t first_node = trees_.starts_[segment.first_tree];
-                descend_(trees_.nodes_.data() + first_node, trees_.splits_.data() + first_node, rounded, rows.values,
-                         rows.n_columns, places_.data(), n, ends_.data());
-                write(n, segment, cells);
+                const PackedForest forest{trees_.nodes_.data() + first_node, trees_.splits_.data() + first_node,
+                                          trees_.tops_.data() + tree};
+                descend_(forest, n_trees, tile, places_.data(), ends_.data());
+                write(n_trees * rows.n_rows, segment, cells);
             }
     }
 
   private:
-    static constexpr std::int64_t kPlaces = 1024; // on their way together, if there are so many
+    static constexpr std::int64_t kPlaces = 512; // on their way together, if there are so many
     static constexpr std::uint32_t kNodeMask = (1u << kNodeBits) - 1;
 
-    // The rows as float32, each number rounded to the nearest.
-    const float *round(const DenseRows<Value> &rows) {
-        if constexpr (std::is_same_v<Value, float>)
-            return rows.values;
-        rounded_.resize(static_cast<std::size_t>(rows.n_rows * rows.n_columns));
-        std::transform(rows.values, rows.values + rounded_.size(), rounded_.begin(),
-                       [](Value value) { return static_cast<float>(value); });
-        return rounded_.data();
-    }
-
-    // Puts all rows at the roots of some trees; returns how many places that makes.
-    std::int64_t enter(std::int64_t n_rows, const Segment &segment, std::int64_t tree, std::int64_t end_tree) {
-        places_.resize(static_cast<std::size_t>((end_tree - tree) * n_rows + kPlacesAtOnce));
-        ends_.resize(places_.size());
-        std::int64_t n = 0;
-        for (; tree < end_tree; ++tree) {
-            const std::int64_t root = trees_.starts_[tree] - trees_.starts_[segment.first_tree];
-            for (std::int64_t r = 0; r < n_rows; ++r)
-                places_[n++] = static_cast<std::uint32_t>(r << kNodeBits | root);
-        }
-        return n;
+    // The values column after column, as float32, each rounded to the nearest.
+    RowTile<Value> turn(const DenseRows<Value> &rows) {
+        const int row_bits = std::max<int>(kLaneBits, std::bit_width(static_cast<std::uint64_t>(rows.n_rows - 1)));
+        columns_.resize(std::max(columns_.size(), static_cast<std::size_t>(rows.n_columns << row_bits)));
+        for (std::int64_t r = 0; r < rows.n_rows; ++r)
+            for (std::int64_t j = 0; j < rows.n_columns; ++j)
+                columns_[(j << row_bits) + r] = static_cast<float>(rows.row(r)[j]);
+        return {columns_.data(), row_bits, rows.values, rows.n_rows, rows.n_columns};
     }
 
     void write(std::int64_t n, const Segment &segment, Cell *cells) const {
@@ -104,7 +98,7 @@ template <class Value, class Cell> class PackedTrees::Descent {
 
     const PackedTrees &trees_;
     Descents::Descend<Value> descend_ = best();
-    std::vector<float> rounded_;
+    std::vector<float> columns_;
     std::vector<std::uint32_t> places_, ends_;
 };
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from isokern import IsolationKernel
+from isokern import IsolationKernel, _core
 
 PARTITIONINGS = ["tree", "voronoi"]
 
@@ -421,3 +421,12 @@ def test_a_broken_sparse_matrix_is_an_error(indices, indptr):
     X.indices, X.indptr = np.array(indices, dtype=np.int32), np.array(indptr, dtype=np.int32)
     with pytest.raises(ValueError, match=r"must|index"):
         IsolationKernel(n_cells=2).fit(X).apply(X)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_first_of_many_bad_values_is_found_by_several_threads(dtype):
+    values = np.ones(3_000_000, dtype=dtype)
+    assert _core.find_nonfinite(values) == -1
+    for place in [2_999_999, 2_100_000, 65_537, 65_535]:
+        values[place] = np.nan if place % 2 else np.inf
+        assert _core.find_nonfinite(values) == place
