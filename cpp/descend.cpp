@@ -49,10 +49,10 @@ TreeMap::TreeMap(const double *split, const std::int32_t *column, const std::int
     : n_columns_(n_columns), starts_(starts, starts + n_trees + 1) {
     if (starts[0] != 0 || !std::is_sorted(starts_.begin(), starts_.end()))
         throw std::invalid_argument("the starts of the trees must ascend from 0.");
-    for (std::int64_t i = 0; i < n_trees; ++i) {
+    parallel_each(n_trees, starts[n_trees], [&](std::int64_t i) {
         check_nodes(column + starts[i], left + starts[i], starts[i + 1] - starts[i], n_columns, n_cells);
         check_parents(left + starts[i], starts[i + 1] - starts[i]);
-    }
+    });
     packed_ = PackedTrees(split, column, left, starts_, n_columns, n_cells);
     if (packed_.are_none())
         for (std::int64_t k = 0; k < starts[n_trees]; ++k)

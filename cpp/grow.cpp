@@ -204,19 +204,18 @@ template <class Value> CsrSample<Value> sample_type(const CsrRows<Value> &);
 
 Forest concatenate(const std::vector<Tree> &trees) {
     Forest forest;
-    std::size_t n_nodes = 0;
-    for (const Tree &tree : trees)
-        n_nodes += tree.left.size();
-    forest.split.reserve(n_nodes);
-    forest.column.reserve(n_nodes);
-    forest.left.reserve(n_nodes);
     forest.starts.push_back(0);
-    for (const Tree &tree : trees) {
-        forest.split.insert(forest.split.end(), tree.split.begin(), tree.split.end());
-        forest.column.insert(forest.column.end(), tree.column.begin(), tree.column.end());
-        forest.left.insert(forest.left.end(), tree.left.begin(), tree.left.end());
-        forest.starts.push_back(static_cast<std::int64_t>(forest.left.size()));
-    }
+    for (const Tree &tree : trees)
+        forest.starts.push_back(forest.starts.back() + static_cast<std::int64_t>(tree.left.size()));
+    const std::int64_t n_nodes = forest.starts.back();
+    forest.split.resize(static_cast<std::size_t>(n_nodes));
+    forest.column.resize(forest.split.size());
+    forest.left.resize(forest.split.size());
+    parallel_each(static_cast<std::int64_t>(trees.size()), n_nodes, [&](std::int64_t i) {
+        std::copy(trees[i].split.begin(), trees[i].split.end(), forest.split.begin() + forest.starts[i]);
+        std::copy(trees[i].column.begin(), trees[i].column.end(), forest.column.begin() + forest.starts[i]);
+        std::copy(trees[i].left.begin(), trees[i].left.end(), forest.left.begin() + forest.starts[i]);
+    });
     return forest;
 }
 

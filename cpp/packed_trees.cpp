@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "threads.hpp"
+
 namespace isokern {
 
 static constexpr std::int64_t kMostNodes = std::int64_t{1} << kNodeBits; // of a segment
@@ -21,24 +23,33 @@ PackedTrees::PackedTrees(const double *split, const std::int32_t *column, const 
     splits_.resize(static_cast<std::size_t>(starts[n_trees]));
     nodes_.resize(splits_.size());
     leaves_.resize(splits_.size());
+    tops_.resize(static_cast<std::size_t>(n_trees));
     for (std::int64_t i = 0; i < n_trees; ++i) {
         if (segments_.empty() || starts[i + 1] - starts[segments_.back().first_tree] > kMostNodes ||
             i - segments_.back().first_tree == kMostTrees)
             segments_.push_back({i, i});
-        Segment &segment = segments_.back();
-        segment.end_tree = i + 1;
-        const std::int64_t root = starts[i] - starts[segment.first_tree];
-        for (std::int64_t k = starts[i]; k < starts[i + 1]; ++k) {
-            const bool is_leaf = left[k] < 0;
-            const std::int64_t to = is_leaf ? k - starts[i] : left[k];
-            const std::int64_t link = (root + to) << kColumnBits | (is_leaf ? 0 : column[k]);
-            const std::int64_t leaf = (i - segment.first_tree) << kNodeBits | ~left[k];
-            splits_[k] = is_leaf ? std::numeric_limits<double>::infinity() : split[k];
-            nodes_[k] = {static_cast<float>(splits_[k]), static_cast<std::uint32_t>(link)};
-            leaves_[k] = static_cast<std::uint32_t>(is_leaf ? leaf : 0);
-        }
-        tops_.push_back(top_of(i, starts[segment.first_tree]));
+        segments_.back().end_tree = i + 1;
     }
+    for (const Segment &segment : segments_) {
+        const std::int64_t n_nodes = starts[segment.end_tree] - starts[segment.first_tree];
+        parallel_each(segment.end_tree - segment.first_tree, n_nodes,
+                      [&](std::int64_t k) { pack(split, column, left, segment, segment.first_tree + k); });
+    }
+}
+
+void PackedTrees::pack(const double *split, const std::int32_t *column, const std::int32_t *left,
+                       const Segment &segment, std::int64_t tree) {
+    const std::int64_t first_node = starts_[segment.first_tree], root = starts_[tree];
+    for (std::int64_t k = root; k < starts_[tree + 1]; ++k) {
+        const bool is_leaf = left[k] < 0;
+        const std::int64_t to = root - first_node + (is_leaf ? k - root : left[k]);
+        const std::int64_t link = to << kColumnBits | (is_leaf ? 0 : column[k]);
+        const std::int64_t leaf = (tree - segment.first_tree) << kNodeBits | ~left[k];
+        splits_[k] = is_leaf ? std::numeric_limits<double>::infinity() : split[k];
+        nodes_[k] = {static_cast<float>(splits_[k]), static_cast<std::uint32_t>(link)};
+        leaves_[k] = static_cast<std::uint32_t>(is_leaf ? leaf : 0);
+    }
+    tops_[tree] = top_of(tree, first_node);
 }
 
 // A leaf sends everything to itself, hence to the left, until the top is complete.

@@ -29,12 +29,14 @@ class PackedTrees {
     template <class Value, class Cell> class Descent;
 
   private:
-    TopNodes top_of(std::int64_t tree, std::int64_t first_node) const;
-
     // Trees whose nodes can be numbered together.
     struct Segment {
         std::int64_t first_tree, end_tree;
     };
+
+    void pack(const double *split, const std::int32_t *column, const std::int32_t *left, const Segment &segment,
+              std::int64_t tree);
+    TopNodes top_of(std::int64_t tree, std::int64_t first_node) const;
 
     std::vector<PackedNode> nodes_; // links count from the first node of the segment
     std::vector<double> splits_;

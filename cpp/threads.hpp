@@ -49,4 +49,12 @@ void parallel_tiles(std::int64_t n, std::int64_t tile, int threads, MakeWorker m
         std::rethrow_exception(failure);
 }
 
+// Calls visit(i) for 0 <= i < n, in any order; `work`, about the number of values to be looked at in all, says whether
+// threads are worth their start.
+template <class Visit> void parallel_each(std::int64_t n, std::int64_t work, Visit visit) {
+    constexpr std::int64_t kLittle = 1 << 17;
+    parallel_tiles(n, 1, work < kLittle ? 1 : 0,
+                   [&] { return [&](std::int64_t begin, std::int64_t) { visit(begin); }; });
+}
+
 } // namespace isokern
