@@ -13,7 +13,7 @@ namespace isokern {
 namespace {
 
 constexpr int kVectors = 4;      // vectors of lanes whose loads are in flight together
-constexpr int kFirstSteps = 3;   // below the top; few leaves are nearer to the root
+constexpr int kFirstSteps = 5;   // below the top; few leaves are nearer to the root
 constexpr int kStepsBetween = 4; // between two looks for leaves
 static_assert(kLanes * kVectors == kPlacesAtOnce);
 

@@ -68,7 +68,7 @@ template <class Value, class Cell> class PackedTrees::Descent {
     }
 
   private:
-    static constexpr std::int64_t kPlaces = 512; // on their way together, if there are so many
+    static constexpr std::int64_t kPlaces = 2048; // on their way together, if there are so many
     static constexpr std::uint32_t kNodeMask = (1u << kNodeBits) - 1;
 
     // The values column after column, as float32, each rounded to the nearest.
