@@ -24,7 +24,7 @@ namespace isokern {
 namespace {
 
 constexpr std::int64_t kFew = 128;             // the first points of a sample, which are looked at one by one
-constexpr std::int64_t kTile = 96;             // rows at a time
+constexpr std::int64_t kTile = 192;            // rows at a time
 constexpr std::int64_t kTileBytes = 1LL << 26; // of their products, at most
 constexpr std::size_t kAhead = 4;              // points whose members are fetched meanwhile
 constexpr float kInfinity = std::numeric_limits<float>::infinity();

@@ -26,6 +26,8 @@ constexpr std::int64_t kBlock = 64;
 typedef float Vector __attribute__((vector_size(kLanes * sizeof(float)), aligned(4), may_alias));
 
 // Sums of one group of rows with one panel, over kBlock columns at a time, since long sums in float32 lose precision.
+// The panel behind may be fetched meanwhile.
+template <bool fetches_next>
 void multiply(const float *rows, std::int64_t n_columns, const float *panel, const float *offsets, float *bounds,
               std::int64_t stride) {
     for (std::int64_t begin = 0; begin == 0 || begin < n_columns; begin += kBlock) {
@@ -35,6 +37,8 @@ void multiply(const float *rows, std::int64_t n_columns, const float *panel, con
             Vector point[kVectors];
             for (int v = 0; v < kVectors; ++v)
                 point[v] = *reinterpret_cast<const Vector *>(panel + j * kPanel + v * kLanes);
+            if constexpr (fetches_next)
+                __builtin_prefetch(panel + (n_columns + j) * kPanel, 0, 2);
             for (int g = 0; g < kGroup; ++g)
                 for (int v = 0; v < kVectors; ++v)
                     sums[g][v] += rows[j * kGroup + g] * point[v];
@@ -52,8 +56,9 @@ void lower_bounds(const float *rows, std::int64_t n_groups, std::int64_t n_colum
                   std::int64_t n_panels, const float *offsets, float *bounds, std::int64_t stride) {
     for (std::int64_t p = 0; p < n_panels; ++p)
         for (std::int64_t g = 0; g < n_groups; ++g)
-            multiply(rows + g * n_columns * kGroup, n_columns, panels + p * n_columns * kPanel, offsets + p * kPanel,
-                     bounds + g * kGroup * stride + p * kPanel, stride);
+            (g == 0 ? multiply<true> : multiply<false>)(rows + g * n_columns * kGroup, n_columns,
+                                                        panels + p * n_columns * kPanel, offsets + p * kPanel,
+                                                        bounds + g * kGroup * stride + p * kPanel, stride);
 }
 
 // The sum of a vector's lanes, by halves.
