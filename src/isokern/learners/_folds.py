@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import cpu_count
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, check_random_state
 
-from isokern._checks import is_number
+from isokern._checks import is_number, n_threads
 from isokern._rows import check_rows
 from isokern.feature_map import IsolationKernel
 from isokern.learners._nested import LateKernel, can_share, nested_cells
@@ -92,8 +95,13 @@ class Folds:
 
         They are those of ``clone(base).set_params(n_cells=..., learning_rate=...).fit(X[train], y[train])``.
         """
-        for split in self._splits:
-            yield np.array([self._part_scores(part, split, scorer, rates) for part in next(self._maps)])
+        threads = (n_threads(self._base.n_jobs) or cpu_count()) if self._is_shared else 1  # else mapping has them
+        with ThreadPoolExecutor(threads) as pool:
+            for train, test in self._splits:
+                X_test, labels = _safe_indexing(self._rows.X, test), self._rows.labels[test]
+                learn = functools.partial(self._learn, train=train, X_test=X_test, rates=rates)
+                taught = (pool.map if threads > 1 else map)(learn, next(self._maps))
+                yield np.array([[_number(scorer(model, X_test, labels)) for model in models] for models in taught])
 
     def refit(self, parameters: dict[str, Any]) -> IKOGDClassifier:
         """Return ``base`` with these parameters, fitted to all rows; to be called after ``scores``."""
@@ -103,18 +111,18 @@ class Folds:
             cells = next(part.train for n_cells, part in parts if n_cells == parameters["n_cells"])
         return best._fit(self._rows.X, self._rows.labels, self._rows.weights, cells)
 
-    def _part_scores(self, part: MappedPart, split: Split, scorer: Scorer, rates: Sequence[Any]) -> list[float]:
-        train, test = split
-        X, labels, weights = self._rows
-        X_test = _safe_indexing(X, test)
+    def _learn(
+        self, part: MappedPart, train: NDArray[np.intp], X_test: Any, rates: Sequence[Any]
+    ) -> list[FoldClassifier]:
+        _, labels, weights = self._rows
         weights = check_weights(labels[train], None if weights is None else weights[train])
-        scores = []
+        models = []
         for rate in rates:
             model = copy.copy(self._template).set_params(n_cells=part.kernel.n_cells, learning_rate=rate)
             model._fit_cells(part.kernel, part.train, labels[train], weights, copy.deepcopy(self._rng))
             model._known = X_test, part.test
-            scores.append(_number(scorer(model, X_test, labels[test])))
-        return scores
+            models.append(model)
+        return models
 
 
 class FoldClassifier(IKOGDClassifier):
