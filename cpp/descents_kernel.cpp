@@ -17,7 +17,7 @@ constexpr int kFirstSteps = 5;   // below the top; few leaves are nearer to the 
 constexpr int kStepsBetween = 4; // between two looks for leaves
 static_assert(kLanes * kVectors == kPlacesAtOnce);
 
-// Whether x is exactly below a split that it equals when both are rounded.
+// Which way a value goes that equals the split when both are rounded.
 template <class Exact>
 bool goes_right_exactly(const RowTile<Exact> &rows, std::int64_t row, std::int64_t column, double split) {
     return !(rows.exact[row * rows.n_columns + column] < split);

@@ -53,7 +53,8 @@ template <class Value, class Cell> class PackedTrees::Descent {
     // cells[r, i] = the leaf of tree i that row r falls into, for fewer than 2^kRowBits rows.
     void operator()(const DenseRows<Value> &rows, Cell *cells) {
         const RowTile<Value> tile = turn(rows);
-        const std::int64_t n_together = std::max<std::int64_t>(1, kPlaces / rows.n_rows);
+        const auto n_all = static_cast<std::int64_t>(trees_.tops_.size());
+        const std::int64_t n_together = std::clamp<std::int64_t>(kPlaces / rows.n_rows, 1, n_all);
         places_.resize(static_cast<std::size_t>(n_together * rows.n_rows + kPlacesAtOnce));
         ends_.resize(places_.size());
         for (const Segment &segment : trees_.segments_)

@@ -53,8 +53,7 @@ class Shuffle {
 
 void draw_samples(std::int64_t n_rows, std::int64_t n_partitionings, std::int64_t sample_size, std::uint64_t seed,
                   std::int64_t *samples) {
-    constexpr std::int64_t kMany = 1 << 17;
-    parallel_tiles(n_partitionings, 1, n_partitionings * sample_size < kMany ? 1 : 0, [&] {
+    parallel_tiles(n_partitionings, 1, threads_for(n_partitionings * sample_size), [&] {
         return [&, shuffle = Shuffle(sample_size)](std::int64_t i, std::int64_t) mutable {
             shuffle.draw(n_rows, Draws(stream_key(seed, Purpose::sample, static_cast<std::uint64_t>(i))),
                          samples + i * sample_size);

@@ -49,12 +49,13 @@ void parallel_tiles(std::int64_t n, std::int64_t tile, int threads, MakeWorker m
         std::rethrow_exception(failure);
 }
 
-// Calls visit(i) for 0 <= i < n, in any order; `work`, about the number of values to be looked at in all, says whether
-// threads are worth their start.
-template <class Visit> void parallel_each(std::int64_t n, std::int64_t work, Visit visit) {
-    constexpr std::int64_t kLittle = 1 << 17;
-    parallel_tiles(n, 1, work < kLittle ? 1 : 0,
-                   [&] { return [&](std::int64_t begin, std::int64_t) { visit(begin); }; });
+// What to ask parallel_tiles for when about so many values are to be looked at in all: one thread, or what OpenMP
+// allows where that is worth the threads' start.
+constexpr int threads_for(std::int64_t n_values) { return n_values < 1 << 17 ? 1 : 0; }
+
+// Calls visit(i) for 0 <= i < n, in any order and in threads_for(n_values).
+template <class Visit> void parallel_each(std::int64_t n, std::int64_t n_values, Visit visit) {
+    parallel_tiles(n, 1, threads_for(n_values), [&] { return [&](std::int64_t i, std::int64_t) { visit(i); }; });
 }
 
 } // namespace isokern
