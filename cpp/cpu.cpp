@@ -8,13 +8,13 @@
 namespace isokern {
 namespace {
 
-constexpr std::array<const char *, 3> kNames{"baseline", "avx2", "avx512"};
+constexpr std::array<const char *, 4> kNames{"baseline", "avx2", "avx512", "avx512vnni"};
 
 InstructionSet widest() {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512dq"))
-        return InstructionSet::avx512;
+        return __builtin_cpu_supports("avx512vnni") ? InstructionSet::avx512vnni : InstructionSet::avx512;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         return InstructionSet::avx2;
 #endif

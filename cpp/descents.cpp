@@ -11,7 +11,7 @@ extern const Descents descents_avx512;
 
 const Descents &best_descents() {
 #if defined(__x86_64__)
-    if (instruction_set() == InstructionSet::avx512)
+    if (instruction_set() >= InstructionSet::avx512)
         return descents_avx512;
 #endif
     return descents_baseline;

@@ -1,11 +1,7 @@
 // A row is compared with all points of all samples once, whatever the number of samples and sizes (nested_bounds.hpp).
 // Few points of a sample are looked at one by one: running minima over the first 2, 4, 8, ... give the cells of all
-// small sizes. For large sizes the points are walked from near to far, as far as the minima of the small ones reach.
-// The first that belongs to a sample is its nearest; from then on only those that lie further to its front matter, as
-// nearest of a smaller size, until all samples have met one among their few first points.
-//
-// Bounds on distances are off by a little: where two points are closer to each other than that, the distance itself
-// decides.
+// small sizes, by distances themselves where bounds are too close. For large sizes a row walks through the points from
+// near to far, as far as the minima of the small ones reach (nested_walk.hpp).
 #include "nested.hpp"
 
 #include <algorithm>
@@ -16,6 +12,7 @@
 #include <vector>
 
 #include "nested_bounds.hpp"
+#include "nested_walk.hpp"
 #include "products.hpp"
 #include "threads.hpp"
 #include "voronoi_search.hpp"
@@ -26,15 +23,10 @@ namespace {
 constexpr std::int64_t kFew = 128;             // the first points of a sample, which are looked at one by one
 constexpr std::int64_t kTile = 192;            // rows at a time
 constexpr std::int64_t kTileBytes = 1LL << 26; // of their products, at most
-constexpr std::size_t kAhead = 4;              // points whose members are fetched meanwhile
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 std::int64_t n_panels(std::int64_t n) { return (n + kPanel - 1) / kPanel; }
 
-// A pool's member in half the memory, since memory is what walks wait for.
-struct Packed {
-    std::uint16_t sample, place;
-};
 constexpr std::int64_t kMostSamples = 1 << 16, kLargestSize = 1 << 16;
 
 // What all threads read: the samples.
@@ -44,7 +36,7 @@ struct Nested {
     Pool pool;
     std::int64_t n_few;
     std::int64_t stride;               // of a row's bounds: a bound for each point, and at least one that is infinite
-    std::vector<Packed> members;       // as the pool has them
+    std::vector<NestedMember> members; // as the pool has them
     std::vector<std::int32_t> numbers; // of the first few points in the pool, [samples by kPanel][n_few][kPanel]
 
     Nested(const std::vector<std::int32_t> &first_equal, std::span<const std::int32_t> samples, std::int64_t n_samples,
@@ -79,13 +71,8 @@ template <class Bounds> class Worker {
           bounds_(static_cast<std::size_t>((tile + rows_.n_spare_rows()) * nested.stride)),
           least_(static_cast<std::size_t>(n_panels(nested.n_samples) * kPanel)), second_(least_.size()),
           at_(least_.size()), found_(nested.sizes.size() * static_cast<std::size_t>(nested.n_samples)),
-          near_(static_cast<std::size_t>(n_large_ ? nested.pool.size() : 0)), walks_(near_.empty() ? 0 : least_.size()),
-          n_missing_(static_cast<std::size_t>(n_large_)), complete_at_(n_missing_.size()), distances_(nested.pool) {
-        for (std::int64_t place = 0, k = n_small_; n_large_ && place < nested.sizes.back(); ++place) {
-            k += nested.sizes[k] <= place;
-            size_above_.push_back(static_cast<std::int32_t>(k));
-        }
-    }
+          distances_(nested.pool), walk_(nested.pool, nested.members, nested.n_samples,
+                                         nested.sizes.subspan(static_cast<std::size_t>(n_small_)), found(n_small_)) {}
 
     void operator()(std::int64_t begin, std::int64_t end) {
         rows_.fill(begin, end, bounds_.data());
@@ -98,28 +85,15 @@ template <class Bounds> class Worker {
             rows_.load(r);
             distances_.begin_row();
             look_at_few(bounds);
-            if (n_large_)
-                walk(bounds);
+            if (n_large_) {
+                const float furthest = *std::max_element(least_.begin(), least_.begin() + nested_.n_samples);
+                walk_.go(bounds, furthest + width_, width_, [&](std::int32_t p) { return exact(p); });
+            }
             write(r);
         }
     }
 
   private:
-    // The last point that a sample has met that lies further to its front than those before.
-    struct Walk {
-        std::int64_t place;
-        float bound;
-        std::int32_t point;
-        bool is_doubtful; // whether it is among the events
-    };
-
-    struct Event {
-        std::int32_t sample;
-        std::int64_t place;
-        std::int32_t point;
-        float bound;
-    };
-
     double exact(std::int32_t point) {
         return distances_.get(point, [&](std::int32_t p) { return rows_.distance_to(p); });
     }
@@ -163,96 +137,6 @@ template <class Bounds> class Worker {
         return best;
     }
 
-    void walk(const float *bounds) {
-        order_near(bounds);
-        events_.clear();
-        std::fill(walks_.begin(), walks_.end(), Walk{nested_.sizes.back(), -kInfinity, 0, false});
-        std::fill(n_missing_.begin(), n_missing_.end(), nested_.n_samples);
-        std::int64_t n_open = n_large_; // sizes that are not done yet; the largest is done first
-        for (std::size_t next = 0; next < by_bound_.size(); ++next) {
-            const auto [bound, p] = by_bound_[next];
-            while (n_open > 0 && n_missing_[n_open - 1] == 0 && bound - complete_at_[n_open - 1] > width_)
-                --n_open;
-            if (n_open == 0)
-                break;
-            const std::int64_t size = nested_.sizes[n_small_ + n_open - 1];
-            if (next + kAhead < by_bound_.size())
-                fetch(by_bound_[next + kAhead].second, size);
-            const Packed *member = nested_.members.data() + nested_.pool.member_starts[p];
-            const Packed *end = nested_.members.data() + nested_.pool.member_ends[p];
-            for (; member != end && member->place < size; ++member) // their places ascend
-                meet(*member, p, bound);
-        }
-        settle_doubts();
-    }
-
-    // Members lie anywhere in memory; about as many of a point's are needed as the size has of the points.
-    void fetch(std::int32_t p, std::int64_t size) const {
-        const std::int64_t begin = nested_.pool.member_starts[p], n = nested_.pool.member_ends[p] - begin;
-        for (std::int64_t k = 0; k <= n * size / nested_.sizes.back(); k += 64 / sizeof(Packed))
-            __builtin_prefetch(nested_.members.data() + begin + k);
-    }
-
-    // All points that may be nearest in a sample, from near to far.
-    void order_near(const float *bounds) {
-        const float furthest = *std::max_element(least_.begin(), least_.begin() + nested_.n_samples);
-        const std::int64_t n = products_.places_within(bounds, nested_.pool.size(), furthest + width_, near_.data());
-        by_bound_.resize(static_cast<std::size_t>(n));
-        for (std::int64_t k = 0; k < n; ++k)
-            by_bound_[k] = {bounds[near_[k]], near_[k]};
-        std::sort(by_bound_.begin(), by_bound_.end());
-    }
-
-    void meet(Packed member, std::int32_t point, float bound) {
-        Walk &walk = walks_[member.sample];
-        const bool is_close = bound - walk.bound <= width_, is_further_front = member.place < walk.place;
-        if (!is_close && !is_further_front)
-            return;
-        if (is_close) {
-            if (!walk.is_doubtful)
-                events_.push_back({member.sample, walk.place, walk.point, walk.bound});
-            events_.push_back({member.sample, member.place, point, bound});
-            walk.is_doubtful = true;
-        }
-        if (!is_further_front)
-            return;
-        const auto n_sizes = static_cast<std::int64_t>(nested_.sizes.size());
-        for (std::int64_t k = size_above_[member.place]; k < n_sizes && nested_.sizes[k] <= walk.place; ++k) {
-            found(k)[member.sample] = static_cast<std::int32_t>(member.place);
-            if (--n_missing_[k - n_small_] == 0)
-                complete_at_[k - n_small_] = bound;
-        }
-        walk = {member.place, bound, point, is_close};
-    }
-
-    // Events are those of samples where two points were close to each other.
-    void settle_doubts() {
-        std::stable_sort(events_.begin(), events_.end(),
-                         [](const Event &a, const Event &b) { return a.sample < b.sample; });
-        for (auto begin = events_.begin(); begin != events_.end();) {
-            const auto end =
-                std::find_if(begin, events_.end(), [&](const Event &e) { return e.sample != begin->sample; });
-            for (std::int64_t k = n_small_; k < n_small_ + n_large_; ++k)
-                settle({begin, end}, nested_.sizes[k], found(k)[begin->sample]);
-            begin = end;
-        }
-    }
-
-    // Finds the nearest that a sample of this size has met, if there was another as near as the first, found.
-    void settle(std::span<const Event> events, std::int64_t size, std::int32_t &found) {
-        const auto first = std::find_if(events.begin(), events.end(), [&](const Event &e) { return e.place == found; });
-        double nearest = HUGE_VAL;
-        for (auto event = first; event != events.end() && event->bound - first->bound <= width_; ++event) {
-            if (event->place >= size)
-                continue;
-            const double d = exact(event->point);
-            if (d < nearest || (d == nearest && event->place < found)) {
-                nearest = d;
-                found = static_cast<std::int32_t>(event->place);
-            }
-        }
-    }
-
     void write(std::int64_t r) {
         for (std::size_t k = 0; k < cells_.size(); ++k)
             std::visit(
@@ -273,22 +157,30 @@ template <class Bounds> class Worker {
     std::vector<float> least_, second_; // by sample
     std::vector<std::int32_t> at_;
     std::vector<std::int32_t> found_; // [size][sample]
-    std::vector<std::int32_t> near_;
-    std::vector<std::pair<float, std::int32_t>> by_bound_;
-    std::vector<Walk> walks_;              // by sample
-    std::vector<std::int64_t> n_missing_;  // by large size: the samples that have not met a point yet
-    std::vector<float> complete_at_;       // by large size: the bound at which the last did
-    std::vector<std::int32_t> size_above_; // by place: the number of the first large size that is larger
-    std::vector<Event> events_;
     Distances distances_;
+    Walk walk_;
 };
 
-template <class Value> DenseBounds<Value> bounds_of(const DenseRows<Value> &rows, const Nested &nested) {
-    return {rows, nested.pool.points, nested.stride};
+template <class Bounds>
+void fill_cells(const Nested &nested, const Bounds &table, std::int64_t n_rows, std::span<const CellsOut> cells,
+                int threads) {
+    const auto row_bytes = nested.stride * static_cast<std::int64_t>(sizeof(float));
+    const std::int64_t tile = std::clamp<std::int64_t>(kTileBytes / row_bytes / kPanel * kPanel, kPanel, kTile);
+    parallel_tiles(n_rows, tile, threads, [&] { return Worker(nested, table, tile, cells); });
 }
 
-template <class Value> SparseBounds<Value> bounds_of(const CsrRows<Value> &rows, const Nested &nested) {
-    return {rows, nested.pool.points, nested.stride};
+template <class Value>
+void fill_cells(const Nested &nested, const DenseRows<Value> &rows, std::span<const CellsOut> cells, int threads) {
+    if (best_products().byte_distances)
+        if (const auto grid = Grid::find(rows))
+            return fill_cells(nested, GridBounds<Value>(rows, *grid, nested.pool.points, nested.stride), rows.n_rows,
+                              cells, threads);
+    fill_cells(nested, DenseBounds<Value>(rows, nested.pool.points, nested.stride), rows.n_rows, cells, threads);
+}
+
+template <class Value>
+void fill_cells(const Nested &nested, const CsrRows<Value> &rows, std::span<const CellsOut> cells, int threads) {
+    fill_cells(nested, SparseBounds<Value>(rows, nested.pool.points, nested.stride), rows.n_rows, cells, threads);
 }
 
 } // namespace
@@ -307,10 +199,7 @@ void nested_cells(const Rows &rows, std::span<const std::int32_t> samples, std::
     if (!std::all_of(samples.begin(), samples.end(), is_row))
         throw std::invalid_argument("samples must be numbers of rows.");
     const Nested nested(find_equal_points(rows), samples, n_samples, sizes);
-    const auto table = bounds_of(rows, nested);
-    const auto row_bytes = nested.stride * static_cast<std::int64_t>(sizeof(float));
-    const std::int64_t tile = std::clamp<std::int64_t>(kTileBytes / row_bytes / kPanel * kPanel, kPanel, kTile);
-    parallel_tiles(rows.n_rows, tile, threads, [&] { return Worker(nested, table, tile, cells); });
+    fill_cells(nested, rows, cells, threads);
 }
 
 #define ISOKERN_INSTANTIATE(Rows)                                                                                      \

@@ -110,6 +110,43 @@ void lower_bounds_at(const float *row, std::int64_t n_columns, const float *poin
         bounds[k] = offsets[places[k]] - 2.0f * bounds[k];
 }
 
+#if defined(__AVX512VNNI__)
+template <bool fetches_next>
+void multiply_bytes(const std::int8_t *rows, const std::int32_t *row_offsets, std::int64_t n_quads,
+                    const std::uint8_t *panel, const std::int32_t *offsets, float *distances, std::int64_t stride) {
+    __m512i sums[kGroup];
+    for (int g = 0; g < kGroup; ++g)
+        sums[g] = _mm512_setzero_si512();
+    for (std::int64_t q = 0; q < n_quads; ++q) {
+        const __m512i points = _mm512_loadu_si512(panel + q * kPanel * 4);
+        if constexpr (fetches_next)
+            __builtin_prefetch(panel + (n_quads + q) * kPanel * 4, 0, 2);
+        const auto *values = reinterpret_cast<const std::int32_t __attribute__((may_alias)) *>(rows) + q * kGroup;
+        for (int g = 0; g < kGroup; ++g)
+            sums[g] = _mm512_dpbusd_epi32(sums[g], points, _mm512_set1_epi32(values[g]));
+    }
+    const __m512i at_points = _mm512_loadu_si512(offsets);
+    for (int g = 0; g < kGroup; ++g) {
+        const __m512i offset = _mm512_add_epi32(at_points, _mm512_set1_epi32(row_offsets[g]));
+        _mm512_storeu_ps(distances + g * stride,
+                         _mm512_cvtepi32_ps(_mm512_sub_epi32(offset, _mm512_slli_epi32(sums[g], 1))));
+    }
+}
+
+void byte_distances(const std::int8_t *rows, const std::int32_t *row_offsets, std::int64_t n_groups,
+                    std::int64_t n_quads, const std::uint8_t *panels, std::int64_t n_panels,
+                    const std::int32_t *offsets, float *distances, std::int64_t stride) {
+    for (std::int64_t p = 0; p < n_panels; ++p)
+        for (std::int64_t g = 0; g < n_groups; ++g)
+            (g == 0 ? multiply_bytes<true>
+                    : multiply_bytes<false>)(rows + g * n_quads * kGroup * 4, row_offsets + g * kGroup, n_quads,
+                                             panels + p * n_quads * kPanel * 4, offsets + p * kPanel,
+                                             distances + g * kGroup * stride + p * kPanel, stride);
+}
+#else
+constexpr auto byte_distances = nullptr;
+#endif
+
 std::int64_t places_within(const float *bounds, std::int64_t n, float limit, std::int32_t *places) {
     std::int64_t found = 0, k = 0;
     for (; k + 32 <= n; k += 32) {
@@ -145,6 +182,33 @@ void running_minima(const float *bounds, const std::int32_t *numbers, std::int64
     _mm512_storeu_ps(second, next);
     _mm512_storeu_si512(at, place);
 }
+
+void meet(const NestedMember *members, std::int64_t n, const Met &met) {
+    const __m512i open = _mm512_set1_epi32(met.sizes[met.n_open - 1]);
+    for (std::int64_t k = 0; k < n; k += 16) {
+        const __mmask16 is_there = n - k < 16 ? static_cast<__mmask16>((1 << (n - k)) - 1) : 0xffff;
+        const __m512i packed = _mm512_maskz_loadu_epi32(is_there, members + k);
+        const __m512i sample = _mm512_and_si512(packed, _mm512_set1_epi32(0xffff));
+        const __m512i place = _mm512_srli_epi32(packed, 16);
+        const __mmask16 is_within = _mm512_mask_cmplt_epi32_mask(is_there, place, open);
+        const __m512i front = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), is_within, sample, met.fronts, 4);
+        const __mmask16 is_further = _mm512_mask_cmplt_epi32_mask(is_within, place, front);
+        if (is_further) {
+            _mm512_mask_i32scatter_epi32(met.fronts, is_further, sample, place, 4);
+            for (std::int64_t l = met.n_open - 1; l >= 0; --l) {
+                const __m512i size = _mm512_set1_epi32(met.sizes[l]);
+                const __mmask16 is_first =
+                    _mm512_mask_cmpge_epi32_mask(_mm512_mask_cmplt_epi32_mask(is_further, place, size), front, size);
+                if (is_first) {
+                    _mm512_mask_i32scatter_epi32(met.found + l * met.n_samples, is_first, sample, place, 4);
+                    met.n_missing[l] -= __builtin_popcount(is_first);
+                }
+            }
+        }
+        if (is_within != is_there)
+            return;
+    }
+}
 #else
 void running_minima(const float *bounds, const std::int32_t *numbers, std::int64_t begin, std::int64_t end,
                     float *least, float *second, std::int32_t *at) {
@@ -157,12 +221,26 @@ void running_minima(const float *bounds, const std::int32_t *numbers, std::int64
             least[l] = bound < least[l] ? bound : least[l];
         }
 }
+
+void meet(const NestedMember *members, std::int64_t n, const Met &met) {
+    for (std::int64_t k = 0; k < n && members[k].place < met.sizes[met.n_open - 1]; ++k) {
+        const std::int32_t sample = members[k].sample, place = members[k].place, front = met.fronts[sample];
+        if (place >= front)
+            continue;
+        met.fronts[sample] = place;
+        for (std::int64_t l = met.n_open - 1; l >= 0 && place < met.sizes[l]; --l)
+            if (front >= met.sizes[l]) {
+                met.found[l * met.n_samples + sample] = place;
+                --met.n_missing[l];
+            }
+    }
+}
 #endif
 
 } // namespace
 
 extern const Products ISOKERN_JOIN(products_, ISOKERN_ISA);
-const Products ISOKERN_JOIN(products_, ISOKERN_ISA) = {kGroup, lower_bounds, lower_bounds_at, places_within,
-                                                       running_minima};
+const Products ISOKERN_JOIN(products_, ISOKERN_ISA) = {
+    kGroup, lower_bounds, lower_bounds_at, byte_distances, places_within, running_minima, meet};
 
 } // namespace isokern

@@ -12,7 +12,7 @@ extern const Similarities similarities_avx512;
 
 const Similarities &best_similarities() {
 #if defined(__x86_64__)
-    if (instruction_set() == InstructionSet::avx512)
+    if (instruction_set() >= InstructionSet::avx512)
         return similarities_avx512;
     if (instruction_set() == InstructionSet::avx2)
         return similarities_avx2;

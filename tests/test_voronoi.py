@@ -24,12 +24,15 @@ def make_points(kind, n, d):
         X = X[rng.integers(n // 10, size=n)]
     elif kind == "one large column":
         X[:, 3] *= 1e5
-    elif kind == "single":
-        X = X.astype(np.float32)
-    return X
+    elif kind in ("pixels", "single pixels"):
+        X = np.clip(np.round(128 + 40 * X), 0, 255) / 255
+    elif kind == "counts from afar":
+        X = 1e9 + np.clip(np.round(10 * X), -99, 99)
+    return X.astype(np.float32) if kind.startswith("single") else X
 
 
 KINDS = ["clustered", "tied", "offset", "repeated", "one large column", "single"]
+KINDS += ["pixels", "single pixels", "counts from afar"]
 
 
 @pytest.mark.parametrize("d", [5, 24, 130, 400])

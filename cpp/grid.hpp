@@ -1,0 +1,117 @@
+// Dense rows as bytes, where all values are among few that are evenly spaced: pixels, counts, zeros and ones.
+//
+// A value is low + step q with 0 <= q <= 255. Squared distances of the q, in units of step^2, are sums of integers:
+// they are exact, and a CPU that multiplies bytes adds up four times as many of them at once as of float32.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "frame.hpp"
+#include "random.hpp"
+#include "rows.hpp"
+#include "threads.hpp"
+
+namespace isokern {
+
+class Grid {
+  public:
+    static constexpr std::int64_t kMostColumns = 1 << 15; // whose squares int32 holds
+
+    // The grid of all values, if there is one.
+    template <class Value> static std::optional<Grid> find(const DenseRows<Value> &rows) {
+        if (rows.n_columns > kMostColumns)
+            return std::nullopt;
+        Few all;
+        std::atomic<bool> are_few{true};
+        parallel_tiles(rows.n_rows, 256, threads_for(rows.n_rows * rows.n_columns), [&] {
+            return [&, few = Few()](std::int64_t begin, std::int64_t end) mutable {
+                for (std::int64_t r = begin; are_few && r < end; ++r)
+                    if (!std::all_of(rows.row(r), rows.row(r) + rows.n_columns, [&](double x) { return few.add(x); }))
+                        are_few = false;
+#pragma omp critical(isokern_grid)
+                for (const double value : few.values())
+                    are_few = are_few && all.add(value);
+            };
+        });
+        return are_few ? fit(all.values()) : std::nullopt;
+    }
+
+    // Writes a row's numbers; returns how far they are from the row, in steps.
+    double enter(std::span<const double> row, std::span<std::uint8_t> numbers) const {
+        double square = 0.0;
+        for (std::size_t j = 0; j < row.size(); ++j) {
+            const double steps = (row[j] - low_) * steps_per_unit_;
+            numbers[j] = static_cast<std::uint8_t>(std::clamp(steps, 0.0, 255.0) + 0.5);
+            square += (steps - numbers[j]) * (steps - numbers[j]);
+        }
+        return std::sqrt(square);
+    }
+
+    // Squared distances, in steps, that differ by more than this are in the right order, if both rows and both points
+    // are no further than these from their numbers, and have so many columns.
+    static double slack(double row_off, double points_off, std::int64_t n_columns) {
+        const auto d = static_cast<double>(n_columns);
+        const double longest = 255.0 * std::sqrt(d) + row_off + points_off;
+        const double off = row_off + points_off + 1e-11 * std::sqrt(d); // entering a row is itself rounded
+        return 2.0 * off * (2.0 * longest + off) + 4.0 * (d + 4.0) * 0x1p-53 * longest * longest;
+    }
+
+  private:
+    // At most 256 different values.
+    class Few {
+      public:
+        // False if there are too many.
+        bool add(double value) {
+            if (!values_.empty() && value == last_)
+                return true;
+            last_ = value;
+            std::size_t at = mix(std::bit_cast<std::uint64_t>(value)) % table_.size();
+            for (; table_[at] != 0; at = (at + 1) % table_.size())
+                if (values_[table_[at] - 1] == value)
+                    return true;
+            if (values_.size() == 256)
+                return false;
+            values_.push_back(value);
+            table_[at] = static_cast<std::uint16_t>(values_.size());
+            return true;
+        }
+
+        const std::vector<double> &values() const { return values_; }
+
+      private:
+        std::array<std::uint16_t, 1024> table_{}; // open to the next free place; 0: free
+        std::vector<double> values_;
+        double last_ = 0.0;
+    };
+
+    Grid(double low, double high, int n_steps) : low_(low), steps_per_unit_(n_steps / (high - low)) {}
+
+    // The widest steps that lead to all values, to a thousandth.
+    static std::optional<Grid> fit(const std::vector<double> &values) {
+        const auto [low, high] = std::minmax_element(values.begin(), values.end());
+        const double range = *high - *low;
+        if (!(range > kTooSmall && range < kTooLarge))
+            return std::nullopt;
+        for (int n_steps = 1; n_steps <= 255; ++n_steps) {
+            const Grid grid(*low, *high, n_steps);
+            if (std::all_of(values.begin(), values.end(), [&](double value) {
+                    const double steps = (value - grid.low_) * grid.steps_per_unit_;
+                    return std::abs(steps - std::rint(steps)) < 1e-3;
+                }))
+                return grid;
+        }
+        return std::nullopt;
+    }
+
+    double low_, steps_per_unit_;
+};
+
+} // namespace isokern
