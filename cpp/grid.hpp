@@ -1,7 +1,7 @@
 // Dense rows as bytes, where all values are among few that are evenly spaced: pixels, counts, zeros and ones.
 //
-// A value is low + step q with 0 <= q <= 255. Squared distances of the q, in units of step^2, are sums of integers:
-// they are exact, and a CPU that multiplies bytes adds up four times as many of them at once as of float32.
+// A value is low + q steps, 0 <= q <= 255. Squared distances of the q are sums of integers: they are exact, and a CPU
+// that multiplies bytes adds up four times as many at once as of float32.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,6 @@ namespace isokern {
 
 class Grid {
   public:
-    static constexpr std::int64_t kMostColumns = 1 << 15; // whose squares int32 holds
-
     // The grid of all values, if there is one.
     template <class Value> static std::optional<Grid> find(const DenseRows<Value> &rows) {
         if (rows.n_columns > kMostColumns)
@@ -44,19 +42,26 @@ class Grid {
         return are_few ? fit(all.values()) : std::nullopt;
     }
 
+    // Whether the values are whole numbers, one apart, so that float64 has the distances of rows on the grid as they
+    // are.
+    bool is_whole() const { return is_whole_; }
+
+    // No two rows of numbers are further from each other.
+    double longest_square(std::int64_t n_columns) const { return static_cast<double>(n_columns) * n_steps_ * n_steps_; }
+
     // Writes a row's numbers; returns how far they are from the row, in steps.
     double enter(std::span<const double> row, std::span<std::uint8_t> numbers) const {
         double square = 0.0;
         for (std::size_t j = 0; j < row.size(); ++j) {
             const double steps = (row[j] - low_) * steps_per_unit_;
-            numbers[j] = static_cast<std::uint8_t>(std::clamp(steps, 0.0, 255.0) + 0.5);
+            numbers[j] = static_cast<std::uint8_t>(std::clamp(steps, 0.0, n_steps_) + 0.5);
             square += (steps - numbers[j]) * (steps - numbers[j]);
         }
         return std::sqrt(square);
     }
 
-    // Squared distances, in steps, that differ by more than this are in the right order, if both rows and both points
-    // are no further than these from their numbers, and have so many columns.
+    // Squared distances of numbers that differ by more than this are in the order of the distances, if the row and the
+    // points are so far from their numbers.
     static double slack(double row_off, double points_off, std::int64_t n_columns) {
         const auto d = static_cast<double>(n_columns);
         const double longest = 255.0 * std::sqrt(d) + row_off + points_off;
@@ -65,6 +70,8 @@ class Grid {
     }
 
   private:
+    static constexpr std::int64_t kMostColumns = 1 << 15; // whose squares int32 holds
+
     // At most 256 different values.
     class Few {
       public:
@@ -92,16 +99,19 @@ class Grid {
         double last_ = 0.0;
     };
 
-    Grid(double low, double high, int n_steps) : low_(low), steps_per_unit_(n_steps / (high - low)) {}
+    Grid(double low, double high, double n_steps, bool is_whole)
+        : low_(low), n_steps_(n_steps), steps_per_unit_(n_steps / (high - low)), is_whole_(is_whole) {}
 
-    // The widest steps that lead to all values, to a thousandth.
     static std::optional<Grid> fit(const std::vector<double> &values) {
         const auto [low, high] = std::minmax_element(values.begin(), values.end());
         const double range = *high - *low;
         if (!(range > kTooSmall && range < kTooLarge))
             return std::nullopt;
-        for (int n_steps = 1; n_steps <= 255; ++n_steps) {
-            const Grid grid(*low, *high, n_steps);
+        if (range <= 255.0 &&
+            std::all_of(values.begin(), values.end(), [](double value) { return value == std::rint(value); }))
+            return Grid(*low, *high, range, true);
+        for (int n_steps = 1; n_steps <= 255; ++n_steps) { // the fewest that lead to all values, to a thousandth
+            const Grid grid(*low, *high, n_steps, false);
             if (std::all_of(values.begin(), values.end(), [&](double value) {
                     const double steps = (value - grid.low_) * grid.steps_per_unit_;
                     return std::abs(steps - std::rint(steps)) < 1e-3;
@@ -111,7 +121,8 @@ class Grid {
         return std::nullopt;
     }
 
-    double low_, steps_per_unit_;
+    double low_, n_steps_, steps_per_unit_;
+    bool is_whole_;
 };
 
 } // namespace isokern

@@ -9,7 +9,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -30,34 +32,58 @@ class Walk {
           met_{n_samples,        static_cast<std::int64_t>(sizes.size()), sizes_.data(), fronts_.data(), found,
                n_missing_.data()} {}
 
-    // bounds: of all points      furthest: no nearest point's bound is larger      width: see nested_bounds.hpp
-    // exact(p): the distance to point p
-    template <class Exact> void go(const float *bounds, float furthest, float width, Exact exact) {
+    // bounds: of all points      furthest: no nearest point's bound is larger
+    // width, has_exact_bounds: see nested_bounds.hpp      exact(p): the distance to point p
+    template <class Exact>
+    void go(const float *bounds, float furthest, float width, bool has_exact_bounds, Exact exact) {
         order_near(bounds, furthest);
         std::fill(fronts_.begin(), fronts_.end(), kNowhere);
         std::fill(n_missing_.begin(), n_missing_.end(), met_.n_samples);
         met_.n_open = static_cast<std::int64_t>(sizes_.size());
-        for (std::size_t begin = 0, end = 0; met_.n_open > 0 && begin < by_bound_.size(); begin = end) {
+        for (std::size_t begin = 0, end = 0; met_.n_open > 0 && is_ordered(begin); begin = end) {
             do
                 fetch_behind(end++);
-            while (end < by_bound_.size() && by_bound_[end].first - by_bound_[end - 1].first <= width);
-            if (end == begin + 1)
-                meet(by_bound_[begin].second);
+            while (is_ordered(end) && by_bound_[end].first - by_bound_[end - 1].first <= width);
+            const std::span run(by_bound_.begin() + begin, by_bound_.begin() + end);
+            if (run.size() == 1)
+                meet(members_of(run.front().second));
+            else if (has_exact_bounds)
+                meet_tied(run);
             else
-                meet_run({by_bound_.begin() + begin, by_bound_.begin() + end}, exact);
+                meet_run(run, exact);
         }
     }
 
   private:
     static constexpr std::int32_t kNowhere = 1 << 30;
-    static constexpr std::size_t kAhead = 16; // points whose members are fetched meanwhile
+    static constexpr std::size_t kAhead = 8; // points whose members are fetched meanwhile
+    static constexpr std::size_t kBuckets = 256;
 
+    // Puts the points that are near enough into buckets, from near to far.
     void order_near(const float *bounds, float furthest) {
         const std::int64_t n = products_.places_within(bounds, pool_.size(), furthest, near_.data());
+        float nearest = furthest;
+        for (std::int64_t k = 0; k < n; ++k)
+            nearest = std::min(nearest, bounds[near_[k]]);
+        const float per_unit = furthest > nearest ? static_cast<float>(kBuckets) / (furthest - nearest) : 0.0f;
+        const auto bucket_of = [&](float bound) {
+            return std::min(static_cast<std::size_t>((bound - nearest) * per_unit), kBuckets - 1);
+        };
+        bucket_ends_.fill(0);
+        for (std::int64_t k = 0; k < n; ++k)
+            ++bucket_ends_[bucket_of(bounds[near_[k]])];
+        std::exclusive_scan(bucket_ends_.begin(), bucket_ends_.end(), bucket_ends_.begin(), std::size_t{0});
         by_bound_.resize(static_cast<std::size_t>(n));
         for (std::int64_t k = 0; k < n; ++k)
-            by_bound_[k] = {bounds[near_[k]], near_[k]};
-        std::sort(by_bound_.begin(), by_bound_.end());
+            by_bound_[bucket_ends_[bucket_of(bounds[near_[k]])]++] = {bounds[near_[k]], near_[k]};
+        bucket_ = n_ordered_ = 0;
+    }
+
+    // Whether there is a k-th of the near points; orders buckets as far as it.
+    bool is_ordered(std::size_t k) {
+        for (; k >= n_ordered_ && bucket_ < kBuckets; n_ordered_ = bucket_ends_[bucket_++])
+            std::sort(by_bound_.begin() + n_ordered_, by_bound_.begin() + bucket_ends_[bucket_]);
+        return k < by_bound_.size();
     }
 
     // Members lie anywhere in memory. Fewer and fewer of a point's first are wanted.
@@ -74,15 +100,13 @@ class Walk {
         return members_.subspan(pool_.member_starts[p], pool_.member_ends[p] - pool_.member_starts[p]);
     }
 
-    void meet(std::int32_t p) { meet(members_of(p)); }
-
     void meet(std::span<const NestedMember> members) {
         products_.meet(members.data(), static_cast<std::int64_t>(members.size()), met_);
         while (met_.n_open > 0 && n_missing_[met_.n_open - 1] == 0)
             --met_.n_open;
     }
 
-    template <class Exact> void meet_run(std::span<const std::pair<float, std::int32_t>> run, Exact exact) {
+    template <class Exact> void meet_run(std::span<std::pair<float, std::int32_t>> run, Exact exact) {
         by_distance_.clear();
         for (const auto &[bound, p] : run)
             by_distance_.emplace_back(exact(p), p);
@@ -91,14 +115,14 @@ class Walk {
             const auto end =
                 std::find_if(begin, by_distance_.end(), [&](const auto &p) { return p.first > begin->first; });
             if (end - begin == 1)
-                meet(begin->second);
+                meet(members_of(begin->second));
             else
-                meet_tied({begin, end});
+                meet_tied(std::span(begin, end));
             begin = end;
         }
     }
 
-    void meet_tied(std::span<const std::pair<double, std::int32_t>> points) {
+    template <class Distance> void meet_tied(std::span<std::pair<Distance, std::int32_t>> points) {
         const std::int32_t size = sizes_[met_.n_open - 1];
         for (const auto &[distance, p] : points)
             for (const NestedMember member : members_of(p)) {
@@ -118,7 +142,9 @@ class Walk {
     const Products &products_;
     std::vector<std::int32_t> sizes_;
     std::vector<std::int32_t> near_;
-    std::vector<std::pair<float, std::int32_t>> by_bound_;
+    std::vector<std::pair<float, std::int32_t>> by_bound_; // in buckets, of which the first are sorted
+    std::array<std::size_t, kBuckets> bucket_ends_;
+    std::size_t bucket_ = 0, n_ordered_ = 0; // the first that is not sorted, and where it begins
     std::vector<std::pair<double, std::int32_t>> by_distance_;
     std::vector<std::int32_t> fronts_; // by sample
     std::vector<std::int32_t> lowest_; // by sample, of points that are met together

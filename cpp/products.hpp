@@ -5,8 +5,9 @@
 
 namespace isokern {
 
-constexpr std::int64_t kPanel = 16;   // points side by side in a panel
-constexpr std::int64_t kPadding = 32; // columns that lower_bounds_at takes together
+constexpr std::int64_t kPanel = 16;    // points side by side in a panel
+constexpr std::int64_t kPadding = 32;  // columns that lower_bounds_at takes together
+constexpr std::int64_t kByteGroup = 8; // rows that byte_distances takes together
 
 // No sum of n products has more roundings in a row than this, so that it is off by at most this many times 2^-24 times
 // the sum of the products' magnitudes: lower_bounds adds sums of 64 products each, lower_bounds_at at least 16 sums.

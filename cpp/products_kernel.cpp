@@ -111,37 +111,62 @@ void lower_bounds_at(const float *row, std::int64_t n_columns, const float *poin
 }
 
 #if defined(__AVX512VNNI__)
-template <bool fetches_next>
+// Adds to each sum the products of four bytes of its point with four of a row. GCC 12 would move sums to and fro.
+inline void add_products(__m512i &sums, const __m512i &points, const __m512i &values) {
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(points), "v"(values));
+}
+
+// Of kByteGroup rows and n panels. The panels behind may be fetched meanwhile.
+template <int n, bool fetches_next>
 void multiply_bytes(const std::int8_t *rows, const std::int32_t *row_offsets, std::int64_t n_quads,
-                    const std::uint8_t *panel, const std::int32_t *offsets, float *distances, std::int64_t stride) {
-    __m512i sums[kGroup];
-    for (int g = 0; g < kGroup; ++g)
-        sums[g] = _mm512_setzero_si512();
+                    const std::uint8_t *panels, const std::int32_t *offsets, float *distances, std::int64_t stride) {
+    constexpr std::int64_t kQuad = 4;
+    __m512i sums[kByteGroup][n]; // in registers, since all loops over them are unrolled
+#pragma GCC unroll 16
+    for (int g = 0; g < kByteGroup; ++g)
+#pragma GCC unroll 16
+        for (int v = 0; v < n; ++v)
+            sums[g][v] = _mm512_setzero_si512();
     for (std::int64_t q = 0; q < n_quads; ++q) {
-        const __m512i points = _mm512_loadu_si512(panel + q * kPanel * 4);
+        __m512i points[n];
+#pragma GCC unroll 16
+        for (int v = 0; v < n; ++v)
+            points[v] = _mm512_loadu_si512(panels + (v * n_quads + q) * kPanel * kQuad);
         if constexpr (fetches_next)
-            __builtin_prefetch(panel + (n_quads + q) * kPanel * 4, 0, 2);
-        const auto *values = reinterpret_cast<const std::int32_t __attribute__((may_alias)) *>(rows) + q * kGroup;
-        for (int g = 0; g < kGroup; ++g)
-            sums[g] = _mm512_dpbusd_epi32(sums[g], points, _mm512_set1_epi32(values[g]));
+            for (int v = 0; v < n; ++v)
+                __builtin_prefetch(panels + ((n + v) * n_quads + q) * kPanel * kQuad, 0, 2);
+        const auto *values = reinterpret_cast<const std::int32_t __attribute__((may_alias)) *>(rows) + q * kByteGroup;
+#pragma GCC unroll 16
+        for (int g = 0; g < kByteGroup; ++g) {
+            const __m512i value = _mm512_set1_epi32(values[g]);
+#pragma GCC unroll 16
+            for (int v = 0; v < n; ++v)
+                add_products(sums[g][v], points[v], value);
+        }
     }
-    const __m512i at_points = _mm512_loadu_si512(offsets);
-    for (int g = 0; g < kGroup; ++g) {
-        const __m512i offset = _mm512_add_epi32(at_points, _mm512_set1_epi32(row_offsets[g]));
-        _mm512_storeu_ps(distances + g * stride,
-                         _mm512_cvtepi32_ps(_mm512_sub_epi32(offset, _mm512_slli_epi32(sums[g], 1))));
-    }
+#pragma GCC unroll 16
+    for (int g = 0; g < kByteGroup; ++g)
+#pragma GCC unroll 16
+        for (int v = 0; v < n; ++v) {
+            const __m512i offset =
+                _mm512_add_epi32(_mm512_loadu_si512(offsets + v * kPanel), _mm512_set1_epi32(row_offsets[g]));
+            _mm512_storeu_ps(distances + g * stride + v * kPanel,
+                             _mm512_cvtepi32_ps(_mm512_sub_epi32(offset, _mm512_slli_epi32(sums[g][v], 1))));
+        }
 }
 
 void byte_distances(const std::int8_t *rows, const std::int32_t *row_offsets, std::int64_t n_groups,
                     std::int64_t n_quads, const std::uint8_t *panels, std::int64_t n_panels,
                     const std::int32_t *offsets, float *distances, std::int64_t stride) {
-    for (std::int64_t p = 0; p < n_panels; ++p)
-        for (std::int64_t g = 0; g < n_groups; ++g)
-            (g == 0 ? multiply_bytes<true>
-                    : multiply_bytes<false>)(rows + g * n_quads * kGroup * 4, row_offsets + g * kGroup, n_quads,
-                                             panels + p * n_quads * kPanel * 4, offsets + p * kPanel,
-                                             distances + g * kGroup * stride + p * kPanel, stride);
+    for (std::int64_t p = 0; p < n_panels; p += 2)
+        for (std::int64_t g = 0; g < n_groups; ++g) {
+            auto *multiply = g == 0 ? &multiply_bytes<2, true> : &multiply_bytes<2, false>;
+            if (p + 1 == n_panels)
+                multiply = &multiply_bytes<1, false>;
+            multiply(rows + g * n_quads * kByteGroup * 4, row_offsets + g * kByteGroup, n_quads,
+                     panels + p * n_quads * kPanel * 4, offsets + p * kPanel,
+                     distances + g * kByteGroup * stride + p * kPanel, stride);
+        }
 }
 #else
 constexpr auto byte_distances = nullptr;

@@ -9,12 +9,10 @@
 #include "threads.hpp"
 #include "voronoi_dense.hpp"
 #include "voronoi_sparse.hpp"
+#include "written_out.hpp"
 
 namespace isokern {
 namespace {
-
-// Up to this many columns sparse points are written out in full: products beat an inverted index there.
-constexpr std::int64_t kFewColumns = 2048;
 
 template <class Rows> Pool pool_of(const Rows &points, std::span<const std::int32_t> samples, std::int64_t t) {
     return {find_equal_points(points), samples.data(), t, static_cast<std::int64_t>(samples.size()) / t};
@@ -34,14 +32,6 @@ bool are_orthonormal(std::span<const double> axes, std::int64_t n_columns, std::
             if (!(std::abs(products[a * n + b] - (a == b)) < 1e-10))
                 return false;
     return true;
-}
-
-template <class Value> std::vector<Value> write_out(const CsrRows<Value> &rows) {
-    std::vector<Value> values(static_cast<std::size_t>(rows.n_rows * rows.n_columns), Value(0));
-    for (std::int64_t r = 0; r < rows.n_rows; ++r)
-        for (std::int64_t k = rows.starts[r]; k < rows.starts[r + 1]; ++k)
-            values[r * rows.n_columns + rows.columns[k]] = rows.values[k];
-    return values;
 }
 
 } // namespace

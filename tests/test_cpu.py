@@ -21,6 +21,7 @@ tables = {
     "offset": 1e6 + rng.normal(size=(700, 20)) * 1e-3,
     "huge": rng.normal(size=(700, 20)) * 1e300,
     "single": rng.normal(size=(700, 20)).astype(np.float32),
+    "pixels": rng.integers(0, 256, size=(700, 20)) / 255,
 }
 print(_core.instruction_set())
 for name, X in tables.items():
@@ -32,6 +33,10 @@ for name, X in tables.items():
                 kernel = IsolationKernel(partitioning, 30, n_cells, random_state=0).fit(rows)
                 cells = [kernel.apply(rows), kernel.apply(rows[:1]), kernel.apply(rows[3:40])]
                 print(name, partitioning, n_cells, [zlib.crc32(part) for part in cells])
+    samples = np.stack([rng.permutation(700)[:500] for _ in range(19)]).astype(np.int32)
+    cells = [np.empty((700, 19), np.uint16) for _ in range(3)]
+    _core.nested_cells(X, samples, np.array([4, 150, 500]), cells, 0)
+    print(name, "nested", [zlib.crc32(part) for part in cells])
 """
 
 
@@ -43,7 +48,7 @@ def cells_by(instruction_set):
     return used, cells
 
 
-@pytest.mark.parametrize("narrower", ["baseline", "avx2"])
+@pytest.mark.parametrize("narrower", ["baseline", "avx2", "avx512"])
 def test_all_instruction_sets_give_the_same_cells(narrower):
     widest, cells = cells_by("")
     used, same_cells = cells_by(narrower)

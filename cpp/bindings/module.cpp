@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "../cpu.hpp"
+#include "../grid_map.hpp"
 #include "../match.hpp"
 #include "../nested.hpp"
 #include "../sampling.hpp"
@@ -28,23 +29,39 @@ void check_output(std::int64_t n_rows, std::int64_t n_partitionings, const Cells
 }
 
 template <class Map>
-void apply(const Map &map, std::int64_t n_partitionings, const RowsArgument &rows, const CellsOutput &cells,
+auto apply(const Map &map, std::int64_t n_partitionings, const RowsArgument &rows, const CellsOutput &cells,
            int threads) {
     const AnyRows any = view(rows);
     const nb::gil_scoped_release release;
-    std::visit(
+    return std::visit(
         [&](const auto &table, const auto &output) {
             check_output(table.n_rows, n_partitionings, cells);
-            map.apply(table, output.data(), threads);
+            return map.apply(table, output.data(), threads);
         },
         any, cells);
 }
 
-// A map and the arrays that it looks at.
+// Maps and the arrays that they look at.
 struct Voronoi {
     RowsArgument points;
     VoronoiMap map;
 };
+
+struct VoronoiOnGrid {
+    RowsArgument points;
+    std::unique_ptr<const GridMap> map;
+};
+
+// None if the points lie on no grid.
+VoronoiOnGrid *find_grid_map(const RowsArgument &points, const Table<std::int32_t> &samples) {
+    const AnyRows any = view(points);
+    std::unique_ptr<const GridMap> map;
+    {
+        const nb::gil_scoped_release release;
+        map = GridMap::find(any, {samples.data(), samples.size()}, static_cast<std::int64_t>(samples.shape(0)));
+    }
+    return map ? new VoronoiOnGrid{points, std::move(map)} : nullptr;
+}
 
 void nested_cells(const RowsArgument &rows, const Table<std::int32_t> &samples, const Vector<std::int64_t> &sizes,
                   const std::vector<CellsOutput> &cells, int threads) {
@@ -190,6 +207,16 @@ NB_MODULE(_core, m) {
                 apply(voronoi.map, voronoi.map.n_partitionings(), rows, cells, threads);
             },
             "rows"_a.noconvert(), "cells"_a.noconvert(), "threads"_a);
+
+    nb::class_<VoronoiOnGrid>(m, "GridMap")
+        .def(
+            "apply",
+            [](const VoronoiOnGrid &voronoi, const RowsArgument &rows, const CellsOutput &cells, int threads) {
+                return apply(*voronoi.map, voronoi.map->n_partitionings(), rows, cells, threads);
+            },
+            "rows"_a.noconvert(), "cells"_a.noconvert(), "threads"_a);
+    m.def("find_grid_map", &find_grid_map, "points"_a.noconvert(), "samples"_a.noconvert(),
+          nb::rv_policy::take_ownership);
 
     m.def("nested_cells", &bindings::nested_cells, "rows"_a.noconvert(), "samples"_a.noconvert(), "sizes"_a.noconvert(),
           "cells"_a.noconvert(), "threads"_a);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from typing import Any, Protocol
 
 import numpy as np
@@ -83,7 +84,14 @@ class VoronoiCells:
         self.points = points
         self.samples = samples
         self.on_devices: dict[Any, Any] = {}  # what isokern.devices keeps; no part of the learned state
-        self._map = _core.VoronoiMap(points, samples, principal_axes(points, samples.shape[1]))
+        # Pixels, counts, zeros and ones have a map of their own; the other is made for rows that are of another kind.
+        self._grid_map = _core.find_grid_map(points, samples)
+        if self._grid_map is None:
+            _ = self._map
+
+    @functools.cached_property
+    def _map(self) -> _core.VoronoiMap:
+        return _core.VoronoiMap(self.points, self.samples, principal_axes(self.points, self.samples.shape[1]))
 
     @property
     def n_partitionings(self) -> int:
@@ -101,7 +109,8 @@ class VoronoiCells:
 
     def apply(self, rows: CoreRows, cells: NDArray[Any], threads: int) -> None:
         """Write each row's cells into ``cells``, (n, t)."""
-        self._map.apply(rows, cells, threads)
+        if self._grid_map is None or not self._grid_map.apply(rows, cells, threads):
+            self._map.apply(rows, cells, threads)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the points and samples; the core's own form is made from them."""

@@ -1,0 +1,145 @@
+// Bounds, as nested_bounds.hpp has them, for rows and points on a grid: products of bytes give squared distances.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "frame.hpp"
+#include "grid.hpp"
+#include "products.hpp"
+#include "rows.hpp"
+#include "threads.hpp"
+#include "voronoi_search.hpp"
+
+namespace isokern {
+
+// The grid of all values, if there is one and the CPU multiplies bytes.
+template <class Value> std::optional<Grid> find_usable_grid(const DenseRows<Value> &rows) {
+    return best_products().byte_distances ? Grid::find(rows) : std::nullopt;
+}
+
+// A row's numbers, ready to be packed.
+class GridRow {
+  public:
+    GridRow(const Grid &grid, std::int64_t n_columns)
+        : grid_(grid), row_(static_cast<std::size_t>(n_columns)), numbers_(row_.size()) {}
+
+    // Returns how far the numbers are from the row.
+    template <class Rows> double enter(const Rows &rows, std::int64_t r) {
+        load_dense(rows, r, row_);
+        const double off = grid_.enter(row_, numbers_);
+        sum_ = sum_of_squares_ = 0;
+        for (const std::int32_t number : numbers_) {
+            sum_ += number;
+            sum_of_squares_ += number * number;
+        }
+        return off;
+    }
+
+    std::int32_t sum() const { return sum_; }
+    std::int32_t sum_of_squares() const { return sum_of_squares_; }
+
+    // As the k-th of groups of rows or panels of points, each number less by `less`.
+    template <class Byte> void pack(Byte *packed, std::int64_t k, std::int64_t group, int less) const {
+        const auto d = static_cast<std::int64_t>(numbers_.size());
+        packed += (k / group * ((d + 3) / 4) * group + k % group) * 4;
+        for (std::int64_t j = 0; j < d; ++j)
+            packed[j / 4 * group * 4 + j % 4] = static_cast<Byte>(numbers_[j] - less);
+    }
+
+  private:
+    const Grid &grid_;
+    std::vector<double> row_;
+    std::vector<std::uint8_t> numbers_;
+    std::int32_t sum_ = 0, sum_of_squares_ = 0;
+};
+
+template <class Value> class GridBounds {
+  public:
+    template <class Rows> class Scratch;
+
+    // stride: room for a row's bounds, which is a multiple of kPanel
+    GridBounds(const DenseRows<Value> &points, const Grid &grid, std::span<const std::int32_t> numbers,
+               std::int64_t stride)
+        : points_(points), grid_(grid), stride_(stride), n_quads_((points.n_columns + 3) / 4),
+          panels_(static_cast<std::size_t>(stride * n_quads_ * 4)), offsets_(static_cast<std::size_t>(stride)) {
+        std::vector<double> off(numbers.size());
+        parallel_tiles(static_cast<std::int64_t>(numbers.size()), 16 * kPanel, 0, [&] {
+            return [&, point = GridRow(grid_, points.n_columns)](std::int64_t begin, std::int64_t end) mutable {
+                for (std::int64_t p = begin; p < end; ++p) {
+                    off[p] = point.enter(points, numbers[p]);
+                    // Products are with a row's numbers less 128, which are signed bytes.
+                    offsets_[p] = point.sum_of_squares() - 256 * point.sum();
+                    point.pack(panels_.data(), p, kPanel, 0);
+                }
+            };
+        });
+        furthest_off_ = *std::max_element(off.begin(), off.end());
+    }
+
+    const Grid &grid() const { return grid_; }
+    std::int64_t n_columns() const { return points_.n_columns; }
+
+    // What knows the bounds of these rows, at most `tile` at a time.
+    template <class Rows> Scratch<Rows> of(const Rows &rows, std::int64_t tile) const { return {*this, rows, tile}; }
+
+  private:
+    DenseRows<Value> points_;
+    Grid grid_;
+    std::int64_t stride_, n_quads_;
+    double furthest_off_ = 0.0;
+    std::vector<std::uint8_t> panels_;
+    std::vector<std::int32_t> offsets_;
+};
+
+template <class Value> template <class Rows> class GridBounds<Value>::Scratch {
+  public:
+    Scratch(const GridBounds &table, const Rows &rows, std::int64_t tile)
+        : table_(table), rows_(rows), products_(best_products()), row_(static_cast<std::size_t>(rows.n_columns)),
+          numbers_(table.grid_, rows.n_columns),
+          packed_(static_cast<std::size_t>((tile + kByteGroup) * table.n_quads_ * 4)),
+          row_offsets_(static_cast<std::size_t>(tile + kByteGroup)), off_(static_cast<std::size_t>(tile)) {}
+
+    std::int64_t n_spare_rows() const { return kByteGroup; }
+
+    void fill(std::int64_t begin, std::int64_t end, float *bounds) {
+        for (std::int64_t k = 0; k < end - begin; ++k) {
+            off_[k] = numbers_.enter(rows_, begin + k);
+            row_offsets_[k] = numbers_.sum_of_squares();
+            numbers_.pack(packed_.data(), k, kByteGroup, 128);
+        }
+        products_.byte_distances(packed_.data(), row_offsets_.data(), (end - begin + kByteGroup - 1) / kByteGroup,
+                                 table_.n_quads_, table_.panels_.data(), table_.stride_ / kPanel,
+                                 table_.offsets_.data(), bounds, table_.stride_);
+    }
+
+    float width(std::int64_t k) const {
+        const double slack = Grid::slack(off_[k], table_.furthest_off_, rows_.n_columns);
+        // Integers that differ at all are in the right order if that is less than 1; else what float32 rounds counts.
+        return slack < 0.5 ? 0.0f : static_cast<float>(slack + 0x1p-22 * table_.grid_.longest_square(rows_.n_columns));
+    }
+
+    // Whether equal bounds are those of equal distances.
+    bool has_exact_bounds(std::int64_t k) const {
+        return table_.grid_.is_whole() && off_[k] + table_.furthest_off_ == 0.0 &&
+               table_.grid_.longest_square(rows_.n_columns) < 0x1p24;
+    }
+
+    void load(std::int64_t r) { load_dense(rows_, r, row_); }
+    double distance_to(std::int32_t point) const { return distance(row_, table_.points_.row(point)); }
+
+  private:
+    const GridBounds &table_;
+    const Rows &rows_;
+    const Products &products_;
+    std::vector<double> row_;
+    GridRow numbers_;
+    std::vector<std::int8_t> packed_;
+    std::vector<std::int32_t> row_offsets_;
+    std::vector<double> off_; // how far rows are from their numbers
+};
+
+} // namespace isokern

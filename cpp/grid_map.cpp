@@ -1,0 +1,122 @@
+// A row's distances to all points, by products of bytes, then the nearest first (nested_search.hpp).
+#include "grid_map.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "grid_bounds.hpp"
+#include "nested_search.hpp"
+#include "threads.hpp"
+#include "written_out.hpp"
+
+namespace isokern {
+namespace {
+
+template <class Value> struct Points {
+    std::vector<Value> written_out; // of sparse ones
+    NestedSamples nested;
+    GridBounds<Value> bounds;
+};
+
+// Whether all rows are near enough to the grid for bounds to be close.
+template <class Rows> bool lie_on(const Grid &grid, const Rows &rows, int threads) {
+    const double most = 0.01 * std::sqrt(static_cast<double>(rows.n_columns));
+    std::atomic<bool> are_on{true};
+    parallel_tiles(rows.n_rows, 64, threads, [&] {
+        return [&, row = GridRow(grid, rows.n_columns)](std::int64_t begin, std::int64_t end) mutable {
+            for (std::int64_t r = begin; are_on && r < end; ++r)
+                if (!(row.enter(rows, r) <= most))
+                    are_on = false;
+        };
+    });
+    return are_on;
+}
+
+} // namespace
+
+struct GridMap::Layout {
+    std::variant<Points<float>, Points<double>> any;
+};
+
+GridMap::GridMap(std::unique_ptr<const Layout> layout) : layout_(std::move(layout)) {}
+GridMap::~GridMap() = default;
+
+std::int64_t GridMap::n_partitionings() const {
+    return std::visit([](const auto &points) { return points.nested.n_samples; }, layout_->any);
+}
+
+namespace {
+
+template <class Value>
+std::optional<Points<Value>> lay_out(const DenseRows<Value> &points, std::vector<Value> written_out,
+                                     std::span<const std::int32_t> samples, std::int64_t n_partitionings) {
+    const std::int64_t n_cells = static_cast<std::int64_t>(samples.size()) / n_partitionings;
+    const auto grid = find_usable_grid(points);
+    if (!grid || n_partitionings > kMostNestedSamples || n_cells > kLargestNestedSize)
+        return std::nullopt;
+    NestedSamples nested(find_equal_points(points), samples, n_partitionings, std::span(&n_cells, 1));
+    GridBounds<Value> bounds(points, *grid, nested.pool.points, nested.stride);
+    return Points<Value>{std::move(written_out), std::move(nested), std::move(bounds)};
+}
+
+template <class Value, class... Samples>
+std::optional<Points<Value>> lay_out(const DenseRows<Value> &points, Samples... samples) {
+    return lay_out(points, std::vector<Value>(), samples...);
+}
+
+template <class Value, class... Samples>
+std::optional<Points<Value>> lay_out(const CsrRows<Value> &points, Samples... samples) {
+    if (points.n_columns > kFewColumns)
+        return std::nullopt;
+    auto values = write_out(points);
+    const DenseRows<Value> rows{values.data(), points.n_rows, points.n_columns};
+    return lay_out(rows, std::move(values), samples...);
+}
+
+} // namespace
+
+std::unique_ptr<const GridMap> GridMap::find(const AnyRows &points, std::span<const std::int32_t> samples,
+                                             std::int64_t n_partitionings) {
+    return std::visit(
+        [&](const auto &rows) -> std::unique_ptr<const GridMap> {
+            const auto is_known = [&](std::int32_t p) { return p >= 0 && p < rows.n_rows; };
+            if (samples.empty() || !std::all_of(samples.begin(), samples.end(), is_known))
+                throw std::invalid_argument("samples must be numbers of points.");
+            auto laid_out = lay_out(rows, samples, n_partitionings);
+            if (!laid_out)
+                return nullptr;
+            return std::unique_ptr<const GridMap>(new GridMap(std::make_unique<const Layout>(std::move(*laid_out))));
+        },
+        points);
+}
+
+template <class Rows, class Cell> bool GridMap::apply(const Rows &rows, Cell *cells, int threads) const {
+    return std::visit(
+        [&](const auto &points) {
+            if (rows.n_columns != points.bounds.n_columns())
+                throw std::invalid_argument("the rows have another number of columns than the points.");
+            if (!lie_on(points.bounds.grid(), rows, threads))
+                return false;
+            const CellsOut out = cells;
+            search_nested(points.nested, rows.n_rows, std::span(&out, 1), threads,
+                          [&](std::int64_t tile) { return points.bounds.of(rows, tile); });
+            return true;
+        },
+        layout_->any);
+}
+
+#define ISOKERN_INSTANTIATE(Rows)                                                                                      \
+    template bool GridMap::apply(const Rows &, std::uint8_t *, int) const;                                             \
+    template bool GridMap::apply(const Rows &, std::uint16_t *, int) const;                                            \
+    template bool GridMap::apply(const Rows &, std::uint32_t *, int) const;
+ISOKERN_INSTANTIATE(DenseRows<float>)
+ISOKERN_INSTANTIATE(DenseRows<double>)
+ISOKERN_INSTANTIATE(CsrRows<float>)
+ISOKERN_INSTANTIATE(CsrRows<double>)
+
+} // namespace isokern
