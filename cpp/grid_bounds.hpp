@@ -61,11 +61,10 @@ template <class Value> class GridBounds {
   public:
     template <class Rows> class Scratch;
 
-    // stride: room for a row's bounds, which is a multiple of kPanel
-    GridBounds(const DenseRows<Value> &points, const Grid &grid, std::span<const std::int32_t> numbers,
-               std::int64_t stride)
-        : points_(points), grid_(grid), stride_(stride), n_quads_((points.n_columns + 3) / 4),
-          panels_(static_cast<std::size_t>(stride * n_quads_ * 4)), offsets_(static_cast<std::size_t>(stride)) {
+    GridBounds(const DenseRows<Value> &points, const Grid &grid, std::span<const std::int32_t> numbers)
+        : points_(points), grid_(grid), n_quads_((points.n_columns + 3) / 4),
+          panels_((numbers.size() / kPanel + 1) * kPanel * static_cast<std::size_t>(n_quads_ * 4)),
+          offsets_((numbers.size() / kPanel + 1) * kPanel) {
         std::vector<double> off(numbers.size());
         parallel_tiles(static_cast<std::int64_t>(numbers.size()), 16 * kPanel, 0, [&] {
             return [&, point = GridRow(grid_, points.n_columns)](std::int64_t begin, std::int64_t end) mutable {
@@ -89,7 +88,7 @@ template <class Value> class GridBounds {
   private:
     DenseRows<Value> points_;
     Grid grid_;
-    std::int64_t stride_, n_quads_;
+    std::int64_t n_quads_;
     double furthest_off_ = 0.0;
     std::vector<std::uint8_t> panels_;
     std::vector<std::int32_t> offsets_;
@@ -103,17 +102,22 @@ template <class Value> template <class Rows> class GridBounds<Value>::Scratch {
           packed_(static_cast<std::size_t>((tile + kByteGroup) * table.n_quads_ * 4)),
           row_offsets_(static_cast<std::size_t>(tile + kByteGroup)), off_(static_cast<std::size_t>(tile)) {}
 
-    std::int64_t n_spare_rows() const { return kByteGroup; }
+    std::int64_t group() const { return kByteGroup; }
 
-    void fill(std::int64_t begin, std::int64_t end, float *bounds) {
+    void enter(std::int64_t begin, std::int64_t end) {
         for (std::int64_t k = 0; k < end - begin; ++k) {
             off_[k] = numbers_.enter(rows_, begin + k);
             row_offsets_[k] = numbers_.sum_of_squares();
             numbers_.pack(packed_.data(), k, kByteGroup, 128);
         }
-        products_.byte_distances(packed_.data(), row_offsets_.data(), (end - begin + kByteGroup - 1) / kByteGroup,
-                                 table_.n_quads_, table_.panels_.data(), table_.stride_ / kPanel,
-                                 table_.offsets_.data(), bounds, table_.stride_);
+    }
+
+    void fill(std::int64_t k, std::int64_t n_groups, std::int64_t panel, std::int64_t n_panels, float *bounds,
+              std::int64_t stride) const {
+        const std::int64_t width = table_.n_quads_ * 4;
+        products_.byte_distances(packed_.data() + k * width, row_offsets_.data() + k, n_groups, table_.n_quads_,
+                                 table_.panels_.data() + panel * kPanel * width, n_panels,
+                                 table_.offsets_.data() + panel * kPanel, bounds, stride);
     }
 
     float width(std::int64_t k) const {

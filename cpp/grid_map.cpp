@@ -59,8 +59,8 @@ std::optional<Points<Value>> lay_out(const DenseRows<Value> &points, std::vector
     const auto grid = find_usable_grid(points);
     if (!grid || n_partitionings > kMostNestedSamples || n_cells > kLargestNestedSize)
         return std::nullopt;
-    NestedSamples nested(find_equal_points(points), samples, n_partitionings, std::span(&n_cells, 1));
-    GridBounds<Value> bounds(points, *grid, nested.pool.points, nested.stride);
+    NestedSamples nested(find_equal_points(points), samples, n_partitionings, std::span(&n_cells, 1), false);
+    GridBounds<Value> bounds(points, *grid, nested.pool.points);
     return Points<Value>{std::move(written_out), std::move(nested), std::move(bounds)};
 }
 

@@ -13,17 +13,21 @@ namespace {
 template <class Value>
 void search(const NestedSamples &nested, const DenseRows<Value> &rows, std::span<const CellsOut> cells, int threads) {
     if (const auto grid = find_usable_grid(rows)) {
-        const GridBounds<Value> table(rows, *grid, nested.pool.points, nested.stride);
+        const GridBounds<Value> table(rows, *grid, nested.pool.points);
         search_nested(nested, rows.n_rows, cells, threads, [&](std::int64_t tile) { return table.of(rows, tile); });
     } else {
-        const DenseBounds<Value> table(rows, nested.pool.points, nested.stride);
+        const DenseBounds<Value> table(rows, nested.pool.points);
         search_nested(nested, rows.n_rows, cells, threads, [&](std::int64_t tile) { return table.of_rows(tile); });
     }
 }
 
+// Whether bounds of a row to all points are found at once.
+template <class Rows> constexpr bool kAtOnce = false;
+template <class Value> constexpr bool kAtOnce<CsrRows<Value>> = true;
+
 template <class Value>
 void search(const NestedSamples &nested, const CsrRows<Value> &rows, std::span<const CellsOut> cells, int threads) {
-    const SparseBounds<Value> table(rows, nested.pool.points, nested.stride);
+    const SparseBounds<Value> table(rows, nested.pool.points);
     search_nested(nested, rows.n_rows, cells, threads, [&](std::int64_t tile) { return table.of_rows(tile); });
 }
 
@@ -42,7 +46,7 @@ void nested_cells(const Rows &rows, std::span<const std::int32_t> samples, std::
         throw std::invalid_argument("there must be at most 2^16 samples, of at most 2^16 points.");
     if (!std::all_of(samples.begin(), samples.end(), is_row))
         throw std::invalid_argument("samples must be numbers of rows.");
-    const NestedSamples nested(find_equal_points(rows), samples, n_samples, sizes);
+    const NestedSamples nested(find_equal_points(rows), samples, n_samples, sizes, kAtOnce<Rows>);
     search(nested, rows, cells, threads);
 }
 

@@ -1,9 +1,9 @@
-// What nested.cpp asks of rows: bounds on a row's distances to all points of a pool, as float32, and how far they may
-// be off.
+// What nested_search.hpp asks of rows: bounds on a row's distances to the points of a pool, as float32, and how far
+// they may be off.
 //
-// The k-th bound is the squared distance to the k-th point, in some unit, less the same number for all points; two
-// points whose bounds differ by more than `width` are in the right order. A width that is infinite says that bounds
-// mean nothing.
+// A bound is the squared distance to a point, in some unit, less the same number for all points; two points whose
+// bounds differ by more than `width` are in the right order. A width that is infinite says that bounds mean nothing.
+// Points come in panels, kPanel of them; rows `group` at a time.
 #pragma once
 
 #include <cmath>
@@ -22,11 +22,11 @@ namespace isokern {
 // Dense rows, by float32 products; see voronoi_dense.hpp for how far these are off.
 template <class Value> class DenseBounds {
   public:
-    // stride: room for a row's bounds, which is a multiple of kPanel
-    DenseBounds(const DenseRows<Value> &rows, std::span<const std::int32_t> points, std::int64_t stride)
-        : rows_(rows), frame_(rows, points), stride_(stride),
+    DenseBounds(const DenseRows<Value> &rows, std::span<const std::int32_t> points)
+        : rows_(rows), frame_(rows, points),
           kappa_(1.01 * static_cast<double>(n_roundings(rows.n_columns) + 16) * 0x1p-24),
-          panels_(static_cast<std::size_t>(stride * rows.n_columns)), offsets_(static_cast<std::size_t>(stride)) {
+          panels_((points.size() / kPanel + 1) * kPanel * static_cast<std::size_t>(rows.n_columns)),
+          offsets_((points.size() / kPanel + 1) * kPanel) {
         std::vector<double> row(static_cast<std::size_t>(rows.n_columns));
         for (std::size_t p = 0; p < points.size(); ++p) {
             load_dense(rows, points[p], row);
@@ -46,9 +46,10 @@ template <class Value> class DenseBounds {
               packed_(static_cast<std::size_t>((tile + products_.group) * table.rows_.n_columns)),
               widths_(static_cast<std::size_t>(tile)) {}
 
-        std::int64_t n_spare_rows() const { return products_.group; } // whose bounds are written beyond the last row
+        std::int64_t group() const { return products_.group; }
 
-        void fill(std::int64_t begin, std::int64_t end, float *bounds) {
+        // Takes rows begin to end.
+        void enter(std::int64_t begin, std::int64_t end) {
             const std::int64_t d = table_.rows_.n_columns, group = products_.group;
             std::fill(packed_.begin(), packed_.end(), 0.0f);
             for (std::int64_t k = 0; k < end - begin; ++k) {
@@ -58,8 +59,14 @@ template <class Value> class DenseBounds {
                 // The constants cover what is rounded later, and what underflows.
                 widths_[k] = static_cast<float>(2.1 * table_.kappa_ * (square + table_.largest_square_) + 0x1p-100);
             }
-            products_.lower_bounds(packed_.data(), (end - begin + group - 1) / group, d, table_.panels_.data(),
-                                   table_.stride_ / kPanel, table_.offsets_.data(), bounds, table_.stride_);
+        }
+
+        // The bounds of groups of the rows taken, the first of which begins with the k-th.
+        void fill(std::int64_t k, std::int64_t n_groups, std::int64_t panel, std::int64_t n_panels, float *bounds,
+                  std::int64_t stride) const {
+            const std::int64_t d = table_.rows_.n_columns;
+            products_.lower_bounds(packed_.data() + k * d, n_groups, d, table_.panels_.data() + panel * kPanel * d,
+                                   n_panels, table_.offsets_.data() + panel * kPanel, bounds, stride);
         }
 
         float width(std::int64_t k) const { return widths_[k]; }
@@ -78,7 +85,6 @@ template <class Value> class DenseBounds {
   private:
     DenseRows<Value> rows_;
     Frame frame_;
-    std::int64_t stride_;
     double kappa_;
     std::vector<float> panels_, offsets_;
     double largest_square_ = 0.0;
@@ -87,8 +93,7 @@ template <class Value> class DenseBounds {
 // Sparse rows, by float64 products from an inverted index, then rounded to float32.
 template <class Value> class SparseBounds {
   public:
-    SparseBounds(const CsrRows<Value> &rows, std::span<const std::int32_t> points, std::int64_t stride)
-        : rows_(rows), stride_(stride), index_(rows, points) {
+    SparseBounds(const CsrRows<Value> &rows, std::span<const std::int32_t> points) : rows_(rows), index_(rows, points) {
         for (const double square : index_.squares())
             largest_square_ = std::max(largest_square_, square);
         if (largest_square_ > 0.0 && std::isfinite(largest_square_))
@@ -104,12 +109,15 @@ template <class Value> class SparseBounds {
         Scratch(const SparseBounds &table, std::int64_t tile)
             : table_(table), widths_(static_cast<std::size_t>(tile)) {}
 
-        std::int64_t n_spare_rows() const { return 0; }
+        std::int64_t group() const { return 1; }
 
-        void fill(std::int64_t begin, std::int64_t end, float *bounds) {
-            for (std::int64_t k = 0; k < end - begin; ++k) {
-                load_entries(table_.rows_, begin + k, row_);
-                widths_[k] = fill_row(square_of(row_), bounds + k * table_.stride_);
+        void enter(std::int64_t begin, std::int64_t) { begin_ = begin; }
+
+        // Those of all points at once.
+        void fill(std::int64_t k, std::int64_t n, std::int64_t, std::int64_t, float *bounds, std::int64_t stride) {
+            for (std::int64_t end = k + n; k < end; ++k, bounds += stride) {
+                load_entries(table_.rows_, begin_ + k, row_);
+                widths_[k] = fill_row(square_of(row_), bounds);
             }
         }
 
@@ -133,6 +141,7 @@ template <class Value> class SparseBounds {
         }
 
         const SparseBounds &table_;
+        std::int64_t begin_ = 0;
         std::vector<Entry> row_;
         std::vector<double> products_;
         std::vector<float> widths_;
@@ -140,7 +149,6 @@ template <class Value> class SparseBounds {
 
   private:
     CsrRows<Value> rows_;
-    std::int64_t stride_;
     InvertedIndex index_;
     double largest_square_ = 0.0, unit_ = 1.0;
 };

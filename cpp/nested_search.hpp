@@ -28,19 +28,19 @@ struct NestedSamples {
     std::int64_t n_samples;
     std::vector<std::int64_t> sizes; // ascending
     Pool pool;
-    std::int64_t n_few;
-    std::int64_t stride;               // of a row's bounds: a bound for each point, and at least one that is infinite
+    std::int64_t n_few;                // points of a sample that are looked at one by one
+    std::int64_t n_first;              // points of the pool, which are those of all samples, and fill their panels
     std::vector<NestedMember> members; // as the pool has them
-    std::vector<std::int32_t> numbers; // of the first few points in the pool, [samples by kPanel][n_few][kPanel]
+    std::vector<std::int32_t>
+        numbers; // of the few points in the pool, [samples by kPanel][n_few][kPanel]; else n_first
 
     NestedSamples(const std::vector<std::int32_t> &first_equal, std::span<const std::int32_t> samples,
-                  std::int64_t n_samples, std::span<const std::int64_t> sizes)
+                  std::int64_t n_samples, std::span<const std::int64_t> sizes, bool are_all_first)
         : n_samples(n_samples), sizes(sizes.begin(), sizes.end()),
           pool(first_equal, samples.data(), n_samples, sizes.back()), n_few(std::min<std::int64_t>(kFew, sizes.back())),
-          stride((pool.size() / kPanel + 1) * kPanel),
-          numbers(static_cast<std::size_t>(n_panels(n_samples) * kPanel * n_few),
-                  static_cast<std::int32_t>(pool.size())) {
-        for (std::int64_t p = 0; p < pool.size(); ++p)
+          n_first(are_all_first ? pool.size() : std::min(pool.size(), n_panels(count_first()) * kPanel)),
+          numbers(static_cast<std::size_t>(n_panels(n_samples) * kPanel * n_few), static_cast<std::int32_t>(n_first)) {
+        for (std::int64_t p = 0; p < n_first; ++p)
             for (std::int64_t k = pool.member_starts[p]; k < pool.member_ends[p]; ++k)
                 if (pool.members[k].place < n_few)
                     number_at(pool.members[k]) = static_cast<std::int32_t>(p);
@@ -50,17 +50,28 @@ struct NestedSamples {
                 {static_cast<std::uint16_t>(member.partitioning), static_cast<std::uint16_t>(member.place)});
     }
 
-    std::int32_t &number_at(Member member) {
-        const std::int64_t i = member.partitioning;
-        return numbers[(i / kPanel * n_few + member.place) * kPanel + i % kPanel];
-    }
-
     static constexpr std::int64_t kFew = 128;
 
     static std::int64_t n_panels(std::int64_t n) { return (n + kPanel - 1) / kPanel; }
 
+    // Room for a row's bounds to the first points, and one at least that is infinite.
+    std::int64_t stride() const { return (n_first / kPanel + 1) * kPanel; }
+
     // How many of the sizes are no larger than the few.
     std::int64_t n_small() const { return std::upper_bound(sizes.begin(), sizes.end(), n_few) - sizes.begin(); }
+
+  private:
+    // The pool is ordered by first places, and members are by place.
+    std::int64_t count_first() const {
+        const auto is_first = [&](std::int64_t start) { return pool.members[start].place < n_few; };
+        const auto end = pool.member_starts.begin() + pool.size();
+        return std::partition_point(pool.member_starts.begin(), end, is_first) - pool.member_starts.begin();
+    }
+
+    std::int32_t &number_at(Member member) {
+        const std::int64_t i = member.partitioning;
+        return numbers[(i / kPanel * n_few + member.place) * kPanel + i % kPanel];
+    }
 };
 
 // Finds the cells of rows, of which Rows knows bounds (nested_bounds.hpp).
@@ -69,7 +80,9 @@ template <class Rows> class NestedWorker {
     NestedWorker(const NestedSamples &nested, Rows rows, std::int64_t tile, std::span<const CellsOut> cells)
         : nested_(nested), cells_(cells), products_(best_products()), rows_(std::move(rows)),
           n_small_(nested.n_small()), n_large_(static_cast<std::int64_t>(nested.sizes.size()) - n_small_),
-          bounds_(static_cast<std::size_t>((tile + rows_.n_spare_rows()) * nested.stride)),
+          stride_(nested.stride()), bounds_(static_cast<std::size_t>((tile + rows_.group()) * stride_)),
+          block_(static_cast<std::size_t>(rows_.group() * kBlock * kPanel)), near_(static_cast<std::size_t>(tile)),
+          limits_(near_.size()), places_(static_cast<std::size_t>(nested.pool.size())),
           least_(static_cast<std::size_t>(NestedSamples::n_panels(nested.n_samples) * kPanel)), second_(least_.size()),
           at_(least_.size()), found_(nested.sizes.size() * static_cast<std::size_t>(nested.n_samples)),
           distances_(nested.pool),
@@ -77,27 +90,67 @@ template <class Rows> class NestedWorker {
                 std::span(nested.sizes).subspan(static_cast<std::size_t>(n_small_)), found(n_small_)) {}
 
     void operator()(std::int64_t begin, std::int64_t end) {
-        rows_.fill(begin, end, bounds_.data());
-        for (std::int64_t r = begin; r < end; ++r) {
-            float *bounds = bounds_.data() + (r - begin) * nested_.stride;
-            std::fill(bounds + nested_.pool.size(), bounds + nested_.stride, HUGE_VALF);
-            width_ = rows_.width(r - begin);
-            has_exact_bounds_ = rows_.has_exact_bounds(r - begin);
-            if (!(width_ < HUGE_VALF))
-                std::fill_n(bounds, nested_.pool.size(), 0.0f);
-            rows_.load(r);
-            distances_.begin_row();
+        rows_.enter(begin, end);
+        rows_.fill(0, (end - begin + rows_.group() - 1) / rows_.group(), 0, NestedSamples::n_panels(nested_.n_first),
+                   bounds_.data(), stride_);
+        for (std::int64_t k = 0; k < end - begin; ++k) {
+            float *bounds = bounds_.data() + k * stride_;
+            std::fill(bounds + nested_.n_first, bounds + stride_, HUGE_VALF);
+            if (!(rows_.width(k) < HUGE_VALF))
+                std::fill_n(bounds, nested_.n_first, 0.0f);
+            begin_row(begin + k, k);
             look_at_few(bounds);
+            write(begin + k, 0, n_small_);
             if (n_large_) {
-                const float furthest = *std::max_element(least_.begin(), least_.begin() + nested_.n_samples);
-                walk_.go(bounds, furthest + width_, width_, has_exact_bounds_,
-                         [&](std::int32_t p) { return exact(p); });
+                limits_[k] = *std::max_element(least_.begin(), least_.begin() + nested_.n_samples) + width_;
+                near_[k].clear();
+                add_near(k, bounds, 0, nested_.n_first);
             }
-            write(r);
+        }
+        if (n_large_) {
+            look_at_rest(end - begin);
+            for (std::int64_t k = 0; k < end - begin; ++k) {
+                begin_row(begin + k, k);
+                walk_.go(near_[k], limits_[k], width_, has_exact_bounds_, [&](std::int32_t p) { return exact(p); });
+                write(begin + k, n_small_, n_small_ + n_large_);
+            }
         }
     }
 
   private:
+    static constexpr std::int64_t kBlock = 64; // panels at a time, of those that stay in the cache
+
+    void begin_row(std::int64_t r, std::int64_t k) {
+        width_ = rows_.width(k);
+        has_exact_bounds_ = rows_.has_exact_bounds(k);
+        rows_.load(r);
+        distances_.begin_row();
+    }
+
+    // Of n points from the begin-th on, those that may be nearest to the k-th row.
+    void add_near(std::int64_t k, const float *bounds, std::int64_t begin, std::int64_t n) {
+        const std::int64_t n_near = products_.places_within(bounds, n, limits_[k], places_.data());
+        for (std::int64_t i = 0; i < n_near; ++i)
+            near_[k].emplace_back(bounds[places_[i]], static_cast<std::int32_t>(begin + places_[i]));
+    }
+
+    // Points that are not among the few of any sample matter only if they are near.
+    void look_at_rest(std::int64_t n_rows) {
+        const std::int64_t end = nested_.pool.size();
+        for (std::int64_t begin = nested_.n_first; begin < end; begin += kBlock * kPanel) {
+            const std::int64_t n = std::min(kBlock * kPanel, end - begin);
+            for (std::int64_t k = 0; k < n_rows; k += rows_.group()) {
+                rows_.fill(k, 1, begin / kPanel, NestedSamples::n_panels(n), block_.data(), kBlock * kPanel);
+                for (std::int64_t l = k; l < std::min(k + rows_.group(), n_rows); ++l) {
+                    float *bounds = block_.data() + (l - k) * kBlock * kPanel;
+                    if (!(rows_.width(l) < HUGE_VALF))
+                        std::fill_n(bounds, n, 0.0f);
+                    add_near(l, bounds, begin, n);
+                }
+            }
+        }
+    }
+
     double exact(std::int32_t point) {
         return distances_.get(point, [&](std::int32_t p) { return rows_.distance_to(p); });
     }
@@ -131,7 +184,7 @@ template <class Rows> class NestedWorker {
         std::int32_t best = at_[i];
         for (std::int32_t place = 0; place < size; ++place) {
             const std::int32_t number = numbers[place * kPanel];
-            if (number == nested_.pool.size() || !(bounds[number] - least_[i] <= width_))
+            if (number == nested_.n_first || !(bounds[number] - least_[i] <= width_))
                 continue;
             const double d = exact(number);
             if (d < nearest) {
@@ -142,8 +195,9 @@ template <class Rows> class NestedWorker {
         return best;
     }
 
-    void write(std::int64_t r) {
-        for (std::size_t k = 0; k < cells_.size(); ++k)
+    // The cells of sizes begin to end.
+    void write(std::int64_t r, std::int64_t begin, std::int64_t end) {
+        for (std::int64_t k = begin; k < end; ++k)
             std::visit(
                 [&]<class Cell>(Cell *cells) {
                     std::transform(found(k), found(k) + nested_.n_samples, cells + r * nested_.n_samples,
@@ -156,8 +210,13 @@ template <class Rows> class NestedWorker {
     std::span<const CellsOut> cells_;
     const Products &products_;
     Rows rows_;
-    std::int64_t n_small_, n_large_; // sizes
-    std::vector<float> bounds_;
+    std::int64_t n_small_, n_large_;           // sizes
+    std::int64_t stride_;                      // of a row's bounds
+    std::vector<float> bounds_;                // of the tile's rows and the first points
+    std::vector<float> block_;                 // of a group of rows and a block of points
+    std::vector<std::vector<NearPoint>> near_; // by row
+    std::vector<float> limits_;                // by row: no nearest point's bound is larger
+    std::vector<std::int32_t> places_;
     float width_ = 0.0f;
     bool has_exact_bounds_ = false;
     std::vector<float> least_, second_; // by sample
@@ -173,8 +232,9 @@ template <class MakeRows>
 void search_nested(const NestedSamples &nested, std::int64_t n_rows, std::span<const CellsOut> cells, int threads,
                    MakeRows make_rows) {
     constexpr std::int64_t kTile = 192, kTileBytes = 1LL << 26; // rows at a time, and their bounds, at most
-    const std::int64_t fitting = kTileBytes / (nested.stride * static_cast<std::int64_t>(sizeof(float)));
-    const std::int64_t tile = std::min(n_rows, std::clamp<std::int64_t>(fitting / kPanel * kPanel, kPanel, kTile));
+    const std::int64_t row_bytes = nested.stride() * static_cast<std::int64_t>(sizeof(float));
+    const std::int64_t fitting = kTileBytes / row_bytes / kPanel * kPanel;
+    const std::int64_t tile = std::min(n_rows, std::clamp<std::int64_t>(fitting, kPanel, kTile));
     parallel_tiles(n_rows, tile, threads, [&] { return NestedWorker(nested, make_rows(tile), tile, cells); });
 }
 

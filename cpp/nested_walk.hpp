@@ -21,22 +21,23 @@
 
 namespace isokern {
 
+using NearPoint = std::pair<float, std::int32_t>; // a bound, and the point's number in the pool
+
 class Walk {
   public:
     // sizes: the large ones, ascending      found: for each of them the place of each sample's nearest point
     Walk(const Pool &pool, std::span<const NestedMember> members, std::int64_t n_samples,
          std::span<const std::int64_t> sizes, std::int32_t *found)
         : pool_(pool), members_(members), products_(best_products()), sizes_(sizes.begin(), sizes.end()),
-          near_(pool.points.size()), fronts_(static_cast<std::size_t>(n_samples)), lowest_(fronts_.size(), kNowhere),
-          n_missing_(sizes.size()),
+          fronts_(static_cast<std::size_t>(n_samples)), lowest_(fronts_.size(), kNowhere), n_missing_(sizes.size()),
           met_{n_samples,        static_cast<std::int64_t>(sizes.size()), sizes_.data(), fronts_.data(), found,
                n_missing_.data()} {}
 
-    // bounds: of all points      furthest: no nearest point's bound is larger
+    // near: points that may be nearest, with their bounds      furthest: none of which is larger
     // width, has_exact_bounds: see nested_bounds.hpp      exact(p): the distance to point p
     template <class Exact>
-    void go(const float *bounds, float furthest, float width, bool has_exact_bounds, Exact exact) {
-        order_near(bounds, furthest);
+    void go(std::span<const NearPoint> near, float furthest, float width, bool has_exact_bounds, Exact exact) {
+        order(near, furthest);
         std::fill(fronts_.begin(), fronts_.end(), kNowhere);
         std::fill(n_missing_.begin(), n_missing_.end(), met_.n_samples);
         met_.n_open = static_cast<std::int64_t>(sizes_.size());
@@ -59,23 +60,21 @@ class Walk {
     static constexpr std::size_t kAhead = 8; // points whose members are fetched meanwhile
     static constexpr std::size_t kBuckets = 256;
 
-    // Puts the points that are near enough into buckets, from near to far.
-    void order_near(const float *bounds, float furthest) {
-        const std::int64_t n = products_.places_within(bounds, pool_.size(), furthest, near_.data());
-        float nearest = furthest;
-        for (std::int64_t k = 0; k < n; ++k)
-            nearest = std::min(nearest, bounds[near_[k]]);
-        const float per_unit = furthest > nearest ? static_cast<float>(kBuckets) / (furthest - nearest) : 0.0f;
-        const auto bucket_of = [&](float bound) {
-            return std::min(static_cast<std::size_t>((bound - nearest) * per_unit), kBuckets - 1);
+    // Puts points into buckets, from near to far.
+    void order(std::span<const NearPoint> near, float furthest) {
+        const auto nearest = std::min_element(near.begin(), near.end());
+        const float least = nearest == near.end() ? furthest : nearest->first;
+        const float per_unit = furthest > least ? static_cast<float>(kBuckets) / (furthest - least) : 0.0f;
+        const auto bucket_of = [&](const NearPoint &point) {
+            return std::min(static_cast<std::size_t>((point.first - least) * per_unit), kBuckets - 1);
         };
         bucket_ends_.fill(0);
-        for (std::int64_t k = 0; k < n; ++k)
-            ++bucket_ends_[bucket_of(bounds[near_[k]])];
+        for (const NearPoint &point : near)
+            ++bucket_ends_[bucket_of(point)];
         std::exclusive_scan(bucket_ends_.begin(), bucket_ends_.end(), bucket_ends_.begin(), std::size_t{0});
-        by_bound_.resize(static_cast<std::size_t>(n));
-        for (std::int64_t k = 0; k < n; ++k)
-            by_bound_[bucket_ends_[bucket_of(bounds[near_[k]])]++] = {bounds[near_[k]], near_[k]};
+        by_bound_.resize(near.size());
+        for (const NearPoint &point : near)
+            by_bound_[bucket_ends_[bucket_of(point)]++] = point;
         bucket_ = n_ordered_ = 0;
     }
 
@@ -106,7 +105,7 @@ class Walk {
             --met_.n_open;
     }
 
-    template <class Exact> void meet_run(std::span<std::pair<float, std::int32_t>> run, Exact exact) {
+    template <class Exact> void meet_run(std::span<NearPoint> run, Exact exact) {
         by_distance_.clear();
         for (const auto &[bound, p] : run)
             by_distance_.emplace_back(exact(p), p);
@@ -141,8 +140,7 @@ class Walk {
     std::span<const NestedMember> members_;
     const Products &products_;
     std::vector<std::int32_t> sizes_;
-    std::vector<std::int32_t> near_;
-    std::vector<std::pair<float, std::int32_t>> by_bound_; // in buckets, of which the first are sorted
+    std::vector<NearPoint> by_bound_; // in buckets, of which the first are sorted
     std::array<std::size_t, kBuckets> bucket_ends_;
     std::size_t bucket_ = 0, n_ordered_ = 0; // the first that is not sorted, and where it begins
     std::vector<std::pair<double, std::int32_t>> by_distance_;

@@ -172,6 +172,24 @@ void byte_distances(const std::int8_t *rows, const std::int32_t *row_offsets, st
 constexpr auto byte_distances = nullptr;
 #endif
 
+#if defined(__AVX512F__)
+std::int64_t places_within(const float *bounds, std::int64_t n, float limit, std::int32_t *places) {
+    const __m512 limits = _mm512_set1_ps(limit);
+    const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    std::int64_t found = 0;
+    for (std::int64_t k = 0; k < n; k += 16) {
+        const __mmask16 is_there = n - k < 16 ? static_cast<__mmask16>((1 << (n - k)) - 1) : 0xffff;
+        const __mmask16 is_within =
+            _mm512_mask_cmp_ps_mask(is_there, _mm512_maskz_loadu_ps(is_there, bounds + k), limits, _CMP_LE_OQ);
+        if (is_within) {
+            const __m512i here = _mm512_add_epi32(lanes, _mm512_set1_epi32(static_cast<int>(k)));
+            _mm512_mask_compressstoreu_epi32(places + found, is_within, here);
+            found += __builtin_popcount(is_within);
+        }
+    }
+    return found;
+}
+#else
 std::int64_t places_within(const float *bounds, std::int64_t n, float limit, std::int32_t *places) {
     std::int64_t found = 0, k = 0;
     for (; k + 32 <= n; k += 32) {
@@ -190,6 +208,7 @@ std::int64_t places_within(const float *bounds, std::int64_t n, float limit, std
     }
     return found;
 }
+#endif
 
 #if defined(__AVX512F__)
 void running_minima(const float *bounds, const std::int32_t *numbers, std::int64_t begin, std::int64_t end,
