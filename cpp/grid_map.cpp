@@ -57,7 +57,7 @@ std::optional<Points<Value>> lay_out(const DenseRows<Value> &points, std::vector
                                      std::span<const std::int32_t> samples, std::int64_t n_partitionings) {
     const std::int64_t n_cells = static_cast<std::int64_t>(samples.size()) / n_partitionings;
     const auto grid = find_usable_grid(points);
-    if (!grid || n_partitionings > kMostNestedSamples || n_cells > kLargestNestedSize)
+    if (!grid || n_cells > kLargestNestedSize)
         return std::nullopt;
     NestedSamples nested(find_equal_points(points), samples, n_partitionings, std::span(&n_cells, 1), false);
     GridBounds<Value> bounds(points, *grid, nested.pool.points);

@@ -42,8 +42,8 @@ void nested_cells(const Rows &rows, std::span<const std::int32_t> samples, std::
         std::adjacent_find(sizes.begin(), sizes.end(), is_no_rise) != sizes.end() ||
         static_cast<std::int64_t>(samples.size()) != n_samples * sizes.back())
         throw std::invalid_argument("sizes must ascend to that of the samples.");
-    if (n_samples > kMostNestedSamples || sizes.back() > kLargestNestedSize)
-        throw std::invalid_argument("there must be at most 2^16 samples, of at most 2^16 points.");
+    if (sizes.back() > kLargestNestedSize)
+        throw std::invalid_argument("samples must have fewer than 2^16 points.");
     if (!std::all_of(samples.begin(), samples.end(), is_row))
         throw std::invalid_argument("samples must be numbers of rows.");
     const NestedSamples nested(find_equal_points(rows), samples, n_samples, sizes, kAtOnce<Rows>);

@@ -21,7 +21,7 @@
 
 namespace isokern {
 
-constexpr std::int64_t kMostNestedSamples = 1 << 16, kLargestNestedSize = 1 << 16; // which members can number
+constexpr std::int64_t kLargestNestedSize = kNowhere;
 
 // What all threads read: the samples.
 struct NestedSamples {
@@ -30,7 +30,7 @@ struct NestedSamples {
     Pool pool;
     std::int64_t n_few;                // points of a sample that are looked at one by one
     std::int64_t n_first;              // points of the pool, which are those of all samples, and fill their panels
-    std::vector<NestedMember> members; // as the pool has them
+    std::vector<std::uint16_t> places; // of each point, [pool][width()]; kNowhere where it is not in a sample
     std::vector<std::int32_t>
         numbers; // of the few points in the pool, [samples by kPanel][n_few][kPanel]; else n_first
 
@@ -44,15 +44,18 @@ struct NestedSamples {
             for (std::int64_t k = pool.member_starts[p]; k < pool.member_ends[p]; ++k)
                 if (pool.members[k].place < n_few)
                     number_at(pool.members[k]) = static_cast<std::int32_t>(p);
-        members.reserve(pool.members.size());
-        for (const Member member : pool.members)
-            members.push_back(
-                {static_cast<std::uint16_t>(member.partitioning), static_cast<std::uint16_t>(member.place)});
+        places.assign(static_cast<std::size_t>(pool.size() * width()), kNowhere);
+        for (std::int64_t p = 0; p < pool.size(); ++p)
+            for (std::int64_t k = pool.member_starts[p]; k < pool.member_ends[p]; ++k)
+                places[p * width() + pool.members[k].partitioning] = static_cast<std::uint16_t>(pool.members[k].place);
     }
 
     static constexpr std::int64_t kFew = 128;
 
     static std::int64_t n_panels(std::int64_t n) { return (n + kPanel - 1) / kPanel; }
+
+    // Room for the samples' places.
+    std::int64_t width() const { return (n_samples + kTogether - 1) / kTogether * kTogether; }
 
     // Room for a row's bounds to the first points, and one at least that is infinite.
     std::int64_t stride() const { return (n_first / kPanel + 1) * kPanel; }
@@ -84,10 +87,10 @@ template <class Rows> class NestedWorker {
           block_(static_cast<std::size_t>(rows_.group() * kBlock * kPanel)), near_(static_cast<std::size_t>(tile)),
           limits_(near_.size()), places_(static_cast<std::size_t>(nested.pool.size())),
           least_(static_cast<std::size_t>(NestedSamples::n_panels(nested.n_samples) * kPanel)), second_(least_.size()),
-          at_(least_.size()), found_(nested.sizes.size() * static_cast<std::size_t>(nested.n_samples)),
+          at_(least_.size()), found_(nested.sizes.size() * static_cast<std::size_t>(nested.width())),
           distances_(nested.pool),
-          walk_(nested.pool, nested.members, nested.n_samples,
-                std::span(nested.sizes).subspan(static_cast<std::size_t>(n_small_)), found(n_small_)) {}
+          walk_(nested.places, nested.width(), std::span(nested.sizes).subspan(static_cast<std::size_t>(n_small_)),
+                found(n_small_)) {}
 
     void operator()(std::int64_t begin, std::int64_t end) {
         rows_.enter(begin, end);
@@ -111,6 +114,8 @@ template <class Rows> class NestedWorker {
             look_at_rest(end - begin);
             for (std::int64_t k = 0; k < end - begin; ++k) {
                 begin_row(begin + k, k);
+                for (std::int64_t l = n_small_; l < n_small_ + n_large_; ++l)
+                    std::fill_n(found(l), nested_.n_samples, kNowhere);
                 walk_.go(near_[k], limits_[k], width_, has_exact_bounds_, [&](std::int32_t p) { return exact(p); });
                 write(begin + k, n_small_, n_small_ + n_large_);
             }
@@ -155,7 +160,7 @@ template <class Rows> class NestedWorker {
         return distances_.get(point, [&](std::int32_t p) { return rows_.distance_to(p); });
     }
 
-    std::int32_t *found(std::int64_t k) { return found_.data() + k * nested_.n_samples; }
+    std::uint16_t *found(std::int64_t k) { return found_.data() + k * nested_.width(); }
 
     void look_at_few(const float *bounds) {
         std::fill(least_.begin(), least_.end(), HUGE_VALF);
@@ -201,7 +206,7 @@ template <class Rows> class NestedWorker {
             std::visit(
                 [&]<class Cell>(Cell *cells) {
                     std::transform(found(k), found(k) + nested_.n_samples, cells + r * nested_.n_samples,
-                                   [](std::int32_t place) { return static_cast<Cell>(place); });
+                                   [](std::uint16_t place) { return static_cast<Cell>(place); });
                 },
                 cells_[k]);
     }
@@ -221,7 +226,7 @@ template <class Rows> class NestedWorker {
     bool has_exact_bounds_ = false;
     std::vector<float> least_, second_; // by sample
     std::vector<std::int32_t> at_;
-    std::vector<std::int32_t> found_; // [size][sample]
+    std::vector<std::uint16_t> found_; // [size][sample]
     Distances distances_;
     Walk walk_;
 };

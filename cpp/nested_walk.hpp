@@ -1,7 +1,7 @@
 // A row's walk through the points near to it, for all large sizes of nested samples at once.
 //
-// Points are met from near to far. The first of a sample is its nearest; from then on only those that lie further to
-// its front matter, as nearest of a smaller size, until all samples have met one among their few first points.
+// Points are met from near to far. The first that lies within a sample's first points, as many as the size says, is its
+// nearest. Samples that are done with soon leave, those of a large size first, and with the last of them the walk ends.
 //
 // Bounds on distances are off by a little. Points that follow each other more closely than that make a run, within
 // which distances themselves give the order. Points at the same distance are met as one that has, in each sample, the
@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "products.hpp"
-#include "voronoi_search.hpp"
 
 namespace isokern {
 
@@ -25,39 +24,35 @@ using NearPoint = std::pair<float, std::int32_t>; // a bound, and the point's nu
 
 class Walk {
   public:
-    // sizes: the large ones, ascending      found: for each of them the place of each sample's nearest point
-    Walk(const Pool &pool, std::span<const NestedMember> members, std::int64_t n_samples,
-         std::span<const std::int64_t> sizes, std::int32_t *found)
-        : pool_(pool), members_(members), products_(best_products()), sizes_(sizes.begin(), sizes.end()),
-          fronts_(static_cast<std::size_t>(n_samples)), lowest_(fronts_.size(), kNowhere), n_missing_(sizes.size()),
-          met_{n_samples,        static_cast<std::int64_t>(sizes.size()), sizes_.data(), fronts_.data(), found,
-               n_missing_.data()} {}
+    // places: of each point in n_samples, a multiple of kTogether      sizes: the large ones, ascending
+    // found: for each of them the place of each sample's nearest point
+    Walk(std::span<const std::uint16_t> places, std::int64_t n_samples, std::span<const std::int64_t> sizes,
+         std::uint16_t *found)
+        : places_(places), n_samples_(n_samples), products_(best_products()), sizes_(sizes), found_(found),
+          tied_(kSteps * static_cast<std::size_t>(n_samples)) {}
 
     // near: points that may be nearest, with their bounds      furthest: none of which is larger
     // width, has_exact_bounds: see nested_bounds.hpp      exact(p): the distance to point p
+    // found must be kNowhere where a place is to be found.
     template <class Exact>
     void go(std::span<const NearPoint> near, float furthest, float width, bool has_exact_bounds, Exact exact) {
         order(near, furthest);
-        std::fill(fronts_.begin(), fronts_.end(), kNowhere);
-        std::fill(n_missing_.begin(), n_missing_.end(), met_.n_samples);
-        met_.n_open = static_cast<std::int64_t>(sizes_.size());
-        for (std::size_t begin = 0, end = 0; met_.n_open > 0 && is_ordered(begin); begin = end) {
-            do
-                fetch_behind(end++);
-            while (is_ordered(end) && by_bound_[end].first - by_bound_[end - 1].first <= width);
-            const std::span run(by_bound_.begin() + begin, by_bound_.begin() + end);
-            if (run.size() == 1)
-                meet(members_of(run.front().second));
-            else if (has_exact_bounds)
-                meet_tied(run);
+        n_open_ = sizes_.size();
+        for (std::size_t begin = 0, end = 1; n_open_ > 0 && is_ordered(begin); begin = end++) {
+            while (is_ordered(end) && by_bound_[end].first - by_bound_[end - 1].first <= width)
+                ++end;
+            const std::span run(by_bound_.cbegin() + begin, by_bound_.cbegin() + end);
+            if (run.size() == 1 || has_exact_bounds)
+                add_step(run);
             else
-                meet_run(run, exact);
+                add_run(run, exact);
         }
+        take_steps();
     }
 
   private:
-    static constexpr std::int32_t kNowhere = 1 << 30;
-    static constexpr std::size_t kAhead = 8; // points whose members are fetched meanwhile
+    static constexpr std::size_t kSteps = 64; // that are taken at a time
+    static constexpr std::size_t kMany = 16;  // points at the same distance, after which the walk may well be over
     static constexpr std::size_t kBuckets = 256;
 
     // Puts points into buckets, from near to far.
@@ -85,70 +80,61 @@ class Walk {
         return k < by_bound_.size();
     }
 
-    // Members lie anywhere in memory. Fewer and fewer of a point's first are wanted.
-    void fetch_behind(std::size_t next) const {
-        if (next + kAhead < by_bound_.size()) {
-            const std::int64_t begin = pool_.member_starts[by_bound_[next + kAhead].second];
-            const std::int64_t n_lines = met_.n_open == static_cast<std::int64_t>(sizes_.size()) ? 8 : 2;
-            for (std::int64_t line = 0; line < n_lines; ++line)
-                __builtin_prefetch(members_.data() + begin + line * (64 / sizeof(NestedMember)));
-        }
+    const std::uint16_t *places_of(std::int32_t p) const { return places_.data() + p * n_samples_; }
+
+    // One step to points at the same distance.
+    template <class Distance> void add_step(std::span<const std::pair<Distance, std::int32_t>> points) {
+        const std::uint16_t *step = places_of(points.front().second);
+        if (points.size() > 1) {
+            tied_points_.clear();
+            for (const auto &[distance, p] : points)
+                tied_points_.push_back(places_of(p));
+            std::uint16_t *first = tied_.data() + steps_.size() * static_cast<std::size_t>(n_samples_);
+            products_.first_places(tied_points_.data(), static_cast<std::int64_t>(points.size()), n_samples_, first);
+            step = first;
+        } else
+            for (std::int64_t i = 0; i < n_samples_; i += kTogether)
+                __builtin_prefetch(step + i);
+        steps_.push_back(step);
+        if (steps_.size() == kSteps || points.size() > kMany)
+            take_steps();
     }
 
-    std::span<const NestedMember> members_of(std::int32_t p) const {
-        return members_.subspan(pool_.member_starts[p], pool_.member_ends[p] - pool_.member_starts[p]);
-    }
-
-    void meet(std::span<const NestedMember> members) {
-        products_.meet(members.data(), static_cast<std::int64_t>(members.size()), met_);
-        while (met_.n_open > 0 && n_missing_[met_.n_open - 1] == 0)
-            --met_.n_open;
-    }
-
-    template <class Exact> void meet_run(std::span<NearPoint> run, Exact exact) {
+    template <class Exact> void add_run(std::span<const NearPoint> run, Exact exact) {
         by_distance_.clear();
         for (const auto &[bound, p] : run)
             by_distance_.emplace_back(exact(p), p);
         std::sort(by_distance_.begin(), by_distance_.end());
-        for (auto begin = by_distance_.begin(); met_.n_open > 0 && begin != by_distance_.end();) {
+        for (auto begin = by_distance_.cbegin(); n_open_ > 0 && begin != by_distance_.cend();) {
             const auto end =
-                std::find_if(begin, by_distance_.end(), [&](const auto &p) { return p.first > begin->first; });
-            if (end - begin == 1)
-                meet(members_of(begin->second));
-            else
-                meet_tied(std::span(begin, end));
+                std::find_if(begin, by_distance_.cend(), [&](const auto &p) { return p.first > begin->first; });
+            add_step(std::span(begin, end));
             begin = end;
         }
     }
 
-    template <class Distance> void meet_tied(std::span<std::pair<Distance, std::int32_t>> points) {
-        const std::int32_t size = sizes_[met_.n_open - 1];
-        for (const auto &[distance, p] : points)
-            for (const NestedMember member : members_of(p)) {
-                if (member.place >= size)
-                    break;
-                lowest_[member.sample] = std::min<std::int32_t>(lowest_[member.sample], member.place);
-            }
-        as_one_.clear();
-        for (std::size_t i = 0; i < lowest_.size(); ++i)
-            if (const std::int32_t place = std::exchange(lowest_[i], kNowhere); place < size)
-                as_one_.push_back({static_cast<std::uint16_t>(i), static_cast<std::uint16_t>(place)});
-        meet(as_one_);
+    void take_steps() {
+        for (std::size_t k = n_open_; k-- > 0;)
+            if (!products_.walk(steps_.data(), static_cast<std::int64_t>(steps_.size()),
+                                static_cast<std::uint16_t>(sizes_[k]), n_samples_, found_ + k * n_samples_) &&
+                k + 1 == n_open_)
+                --n_open_;
+        steps_.clear();
     }
 
-    const Pool &pool_;
-    std::span<const NestedMember> members_;
+    std::span<const std::uint16_t> places_;
+    std::int64_t n_samples_;
     const Products &products_;
-    std::vector<std::int32_t> sizes_;
+    std::span<const std::int64_t> sizes_;
+    std::size_t n_open_ = 0; // sizes that are not done with
+    std::uint16_t *found_;   // [size][sample]
+    std::vector<const std::uint16_t *> steps_;
+    std::vector<std::uint16_t> tied_; // of steps to several points
+    std::vector<const std::uint16_t *> tied_points_;
     std::vector<NearPoint> by_bound_; // in buckets, of which the first are sorted
     std::array<std::size_t, kBuckets> bucket_ends_;
     std::size_t bucket_ = 0, n_ordered_ = 0; // the first that is not sorted, and where it begins
     std::vector<std::pair<double, std::int32_t>> by_distance_;
-    std::vector<std::int32_t> fronts_; // by sample
-    std::vector<std::int32_t> lowest_; // by sample, of points that are met together
-    std::vector<NestedMember> as_one_;
-    std::vector<std::int64_t> n_missing_; // by size
-    Met met_;
 };
 
 } // namespace isokern

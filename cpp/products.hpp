@@ -16,19 +16,9 @@ constexpr std::int64_t n_roundings(std::int64_t n) {
     return one_by_one > side_by_side ? one_by_one : side_by_side;
 }
 
-// A point's place in a nested sample, in few bytes, since memory is what walks wait for.
-struct NestedMember {
-    std::uint16_t sample, place;
-};
-
-// What a row has met on its walk (nested_walk.hpp).
-struct Met {
-    std::int64_t n_samples, n_open; // sizes that some sample has met no point of; the largest is done first
-    const std::int32_t *sizes;
-    std::int32_t *fronts;    // by sample: the lowest place it has met
-    std::int32_t *found;     // [size][sample]: the place of the first point it has met
-    std::int64_t *n_missing; // by size: the samples that have not met any
-};
+// A point's places in nested samples come side by side, kTogether of them at least.
+constexpr std::int64_t kTogether = 32;
+constexpr std::uint16_t kNowhere = 0xffff;
 
 // Panels hold kPanel points each, [n_panels][n_columns][kPanel]; rows come in groups of `group` rows,
 // [n_groups][n_columns][group]. Numbers may differ in the last bits from one CPU to the next, so they only ever choose
@@ -62,9 +52,15 @@ struct Products {
     void (*running_minima)(const float *bounds, const std::int32_t *numbers, std::int64_t begin, std::int64_t end,
                            float *least, float *second, std::int32_t *at);
 
-    // Meets one point, or several as one.
-    //  in: members, of different samples, their places ascending or all within the sizes that are open
-    void (*meet)(const NestedMember *members, std::int64_t n, const Met &met);
+    // The first of several points' places in each sample, as in walk.
+    void (*first_places)(const std::uint16_t *const *points, std::int64_t n, std::int64_t n_samples,
+                         std::uint16_t *first);
+
+    // Goes on with a walk (nested_walk.hpp): the first place below `size` that each sample meets.
+    //  in: steps, each a point's places in n_samples, a multiple of kTogether; kNowhere where it is not in a sample
+    //  out: found, kNowhere where there has been none so far; returns whether there is such a sample
+    bool (*walk)(const std::uint16_t *const *steps, std::int64_t n_steps, std::uint16_t size, std::int64_t n_samples,
+                 std::uint16_t *found);
 };
 
 // The widest that this CPU runs.

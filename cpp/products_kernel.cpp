@@ -210,6 +210,19 @@ std::int64_t places_within(const float *bounds, std::int64_t n, float limit, std
 }
 #endif
 
+void first_places(const std::uint16_t *const *points, std::int64_t n, std::int64_t n_samples, std::uint16_t *first) {
+    for (std::int64_t i = 0; i < n_samples; i += kTogether) {
+        std::uint16_t places[kTogether];
+        for (int l = 0; l < kTogether; ++l)
+            places[l] = kNowhere;
+        for (std::int64_t k = 0; k < n; ++k)
+            for (int l = 0; l < kTogether; ++l)
+                places[l] = points[k][i + l] < places[l] ? points[k][i + l] : places[l];
+        for (int l = 0; l < kTogether; ++l)
+            first[i + l] = places[l];
+    }
+}
+
 #if defined(__AVX512F__)
 void running_minima(const float *bounds, const std::int32_t *numbers, std::int64_t begin, std::int64_t end,
                     float *least, float *second, std::int32_t *at) {
@@ -227,31 +240,23 @@ void running_minima(const float *bounds, const std::int32_t *numbers, std::int64
     _mm512_storeu_si512(at, place);
 }
 
-void meet(const NestedMember *members, std::int64_t n, const Met &met) {
-    const __m512i open = _mm512_set1_epi32(met.sizes[met.n_open - 1]);
-    for (std::int64_t k = 0; k < n; k += 16) {
-        const __mmask16 is_there = n - k < 16 ? static_cast<__mmask16>((1 << (n - k)) - 1) : 0xffff;
-        const __m512i packed = _mm512_maskz_loadu_epi32(is_there, members + k);
-        const __m512i sample = _mm512_and_si512(packed, _mm512_set1_epi32(0xffff));
-        const __m512i place = _mm512_srli_epi32(packed, 16);
-        const __mmask16 is_within = _mm512_mask_cmplt_epi32_mask(is_there, place, open);
-        const __m512i front = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), is_within, sample, met.fronts, 4);
-        const __mmask16 is_further = _mm512_mask_cmplt_epi32_mask(is_within, place, front);
-        if (is_further) {
-            _mm512_mask_i32scatter_epi32(met.fronts, is_further, sample, place, 4);
-            for (std::int64_t l = met.n_open - 1; l >= 0; --l) {
-                const __m512i size = _mm512_set1_epi32(met.sizes[l]);
-                const __mmask16 is_first =
-                    _mm512_mask_cmpge_epi32_mask(_mm512_mask_cmplt_epi32_mask(is_further, place, size), front, size);
-                if (is_first) {
-                    _mm512_mask_i32scatter_epi32(met.found + l * met.n_samples, is_first, sample, place, 4);
-                    met.n_missing[l] -= __builtin_popcount(is_first);
-                }
-            }
+bool walk(const std::uint16_t *const *steps, std::int64_t n_steps, std::uint16_t size, std::int64_t n_samples,
+          std::uint16_t *found) {
+    const __m512i sizes = _mm512_set1_epi16(static_cast<short>(size)), nowhere = _mm512_set1_epi16(-1);
+    bool is_any_open = false;
+    for (std::int64_t i = 0; i < n_samples; i += kTogether) {
+        __m512i places = _mm512_loadu_si512(found + i);
+        __mmask32 is_open = _mm512_cmpeq_epu16_mask(places, nowhere);
+        for (std::int64_t k = 0; is_open && k < n_steps; ++k) {
+            const __m512i here = _mm512_loadu_si512(steps[k] + i);
+            const __mmask32 is_first = _mm512_mask_cmplt_epu16_mask(is_open, here, sizes);
+            places = _mm512_mask_mov_epi16(places, is_first, here);
+            is_open &= ~is_first;
         }
-        if (is_within != is_there)
-            return;
+        _mm512_storeu_si512(found + i, places);
+        is_any_open |= is_open != 0;
     }
+    return is_any_open;
 }
 #else
 void running_minima(const float *bounds, const std::int32_t *numbers, std::int64_t begin, std::int64_t end,
@@ -266,25 +271,34 @@ void running_minima(const float *bounds, const std::int32_t *numbers, std::int64
         }
 }
 
-void meet(const NestedMember *members, std::int64_t n, const Met &met) {
-    for (std::int64_t k = 0; k < n && members[k].place < met.sizes[met.n_open - 1]; ++k) {
-        const std::int32_t sample = members[k].sample, place = members[k].place, front = met.fronts[sample];
-        if (place >= front)
-            continue;
-        met.fronts[sample] = place;
-        for (std::int64_t l = met.n_open - 1; l >= 0 && place < met.sizes[l]; --l)
-            if (front >= met.sizes[l]) {
-                met.found[l * met.n_samples + sample] = place;
-                --met.n_missing[l];
+bool walk(const std::uint16_t *const *steps, std::int64_t n_steps, std::uint16_t size, std::int64_t n_samples,
+          std::uint16_t *found) {
+    bool is_any_open = false;
+    for (std::int64_t i = 0; i < n_samples; i += kTogether) {
+        std::uint16_t places[kTogether], n_open = 1;
+        for (int l = 0; l < kTogether; ++l)
+            places[l] = found[i + l];
+        for (std::int64_t k = 0; n_open && k < n_steps; ++k) {
+            n_open = 0;
+            for (int l = 0; l < kTogether; ++l) {
+                const std::uint16_t here = steps[k][i + l];
+                places[l] = places[l] == kNowhere && here < size ? here : places[l];
+                n_open = static_cast<std::uint16_t>(n_open + (places[l] == kNowhere));
             }
+        }
+        for (int l = 0; l < kTogether; ++l) {
+            found[i + l] = places[l];
+            is_any_open |= places[l] == kNowhere;
+        }
     }
+    return is_any_open;
 }
 #endif
 
 } // namespace
 
 extern const Products ISOKERN_JOIN(products_, ISOKERN_ISA);
-const Products ISOKERN_JOIN(products_, ISOKERN_ISA) = {
-    kGroup, lower_bounds, lower_bounds_at, byte_distances, places_within, running_minima, meet};
+const Products ISOKERN_JOIN(products_, ISOKERN_ISA) = {kGroup,        lower_bounds,   lower_bounds_at, byte_distances,
+                                                       places_within, running_minima, first_places,    walk};
 
 } // namespace isokern

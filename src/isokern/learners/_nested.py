@@ -17,7 +17,7 @@ from isokern.feature_map import IsolationKernel
 
 # Sparse rows of up to this many columns are written out in full: products beat an inverted index there.
 _FEW_COLUMNS = 2048
-_MOST = 2**16  # samples, and points of one
+_LARGEST = 2**16 - 1  # number of points of a sample
 
 
 class LateKernel(IsolationKernel):
@@ -43,7 +43,7 @@ class LateKernel(IsolationKernel):
 
 def can_share(kernel: IsolationKernel, n_parts: int, sizes: Sequence[int]) -> bool:
     """Return whether one pass can do it, and beats a search for each part and size."""
-    fits = max(sizes) <= _MOST and kernel.n_partitionings * n_parts <= _MOST
+    fits = max(sizes) <= _LARGEST
     return kernel.partitioning == "voronoi" and fits and n_parts * len(sizes) > 2
 
 
