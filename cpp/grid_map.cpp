@@ -17,6 +17,9 @@
 namespace isokern {
 namespace {
 
+// With few columns and many cells whole chunks of points lie too far away, which VoronoiMap passes over.
+constexpr std::int64_t kFewestColumns = 48, kFewCells = 256;
+
 template <class Value> struct Points {
     std::vector<Value> written_out; // of sparse ones
     NestedSamples nested;
@@ -56,8 +59,10 @@ template <class Value>
 std::optional<Points<Value>> lay_out(const DenseRows<Value> &points, std::vector<Value> written_out,
                                      std::span<const std::int32_t> samples, std::int64_t n_partitionings) {
     const std::int64_t n_cells = static_cast<std::int64_t>(samples.size()) / n_partitionings;
+    if (n_cells > (points.n_columns < kFewestColumns ? kFewCells : kLargestNestedSize))
+        return std::nullopt;
     const auto grid = find_usable_grid(points);
-    if (!grid || n_cells > kLargestNestedSize)
+    if (!grid)
         return std::nullopt;
     NestedSamples nested(find_equal_points(points), samples, n_partitionings, std::span(&n_cells, 1), false);
     GridBounds<Value> bounds(points, *grid, nested.pool.points);

@@ -30,27 +30,30 @@ struct NestedSamples {
     Pool pool;
     std::int64_t n_few;                // points of a sample that are looked at one by one
     std::int64_t n_first;              // points of the pool, which are those of all samples, and fill their panels
-    std::vector<std::uint16_t> places; // of each point, [pool][width()]; kNowhere where it is not in a sample
-    std::vector<std::int32_t>
-        numbers; // of the few points in the pool, [samples by kPanel][n_few][kPanel]; else n_first
+    std::vector<std::uint16_t> places; // of each point, for walks (products.hpp), [pool][width()]
+    // Of the few points in the pool, [samples by kPanel][n_few][kPanel]; n_first where there is none.
+    std::vector<std::int32_t> numbers;
 
     NestedSamples(const std::vector<std::int32_t> &first_equal, std::span<const std::int32_t> samples,
                   std::int64_t n_samples, std::span<const std::int64_t> sizes, bool are_all_first)
         : n_samples(n_samples), sizes(sizes.begin(), sizes.end()),
-          pool(first_equal, samples.data(), n_samples, sizes.back()), n_few(std::min<std::int64_t>(kFew, sizes.back())),
+          pool(first_equal, samples.data(), n_samples, sizes.back()),
+          n_few(std::min<std::int64_t>(n_samples > kManySamples ? 128 : 256, sizes.back())),
           n_first(are_all_first ? pool.size() : std::min(pool.size(), n_panels(count_first()) * kPanel)),
           numbers(static_cast<std::size_t>(n_panels(n_samples) * kPanel * n_few), static_cast<std::int32_t>(n_first)) {
         for (std::int64_t p = 0; p < n_first; ++p)
             for (std::int64_t k = pool.member_starts[p]; k < pool.member_ends[p]; ++k)
                 if (pool.members[k].place < n_few)
                     number_at(pool.members[k]) = static_cast<std::int32_t>(p);
+        if (sizes.back() <= n_few)
+            return;
         places.assign(static_cast<std::size_t>(pool.size() * width()), kNowhere);
         for (std::int64_t p = 0; p < pool.size(); ++p)
             for (std::int64_t k = pool.member_starts[p]; k < pool.member_ends[p]; ++k)
                 places[p * width() + pool.members[k].partitioning] = static_cast<std::uint16_t>(pool.members[k].place);
     }
 
-    static constexpr std::int64_t kFew = 128;
+    static constexpr std::int64_t kManySamples = 256; // of which fewer points are looked at: walks serve all at once
 
     static std::int64_t n_panels(std::int64_t n) { return (n + kPanel - 1) / kPanel; }
 
@@ -128,15 +131,19 @@ template <class Rows> class NestedWorker {
     void begin_row(std::int64_t r, std::int64_t k) {
         width_ = rows_.width(k);
         has_exact_bounds_ = rows_.has_exact_bounds(k);
-        rows_.load(r);
+        row_ = r;
+        is_loaded_ = false;
         distances_.begin_row();
     }
 
     // Of n points from the begin-th on, those that may be nearest to the k-th row.
     void add_near(std::int64_t k, const float *bounds, std::int64_t begin, std::int64_t n) {
         const std::int64_t n_near = products_.places_within(bounds, n, limits_[k], places_.data());
+        const std::size_t n_before = near_[k].size();
+        near_[k].resize(n_before + static_cast<std::size_t>(n_near));
+        NearPoint *added = near_[k].data() + n_before;
         for (std::int64_t i = 0; i < n_near; ++i)
-            near_[k].emplace_back(bounds[places_[i]], static_cast<std::int32_t>(begin + places_[i]));
+            added[i] = {bounds[places_[i]], static_cast<std::int32_t>(begin + places_[i])};
     }
 
     // Points that are not among the few of any sample matter only if they are near.
@@ -157,6 +164,8 @@ template <class Rows> class NestedWorker {
     }
 
     double exact(std::int32_t point) {
+        if (!std::exchange(is_loaded_, true))
+            rows_.load(row_);
         return distances_.get(point, [&](std::int32_t p) { return rows_.distance_to(p); });
     }
 
@@ -169,8 +178,9 @@ template <class Rows> class NestedWorker {
         std::int64_t begin = 0;
         for (std::int64_t k = 0; k < n_small_; begin = nested_.sizes[k++]) {
             go_on(bounds, begin, nested_.sizes[k]);
+            std::uint16_t *places = found(k);
             for (std::int64_t i = 0; i < nested_.n_samples; ++i)
-                found(k)[i] =
+                places[i] =
                     has_exact_bounds_ || second_[i] - least_[i] > width_ ? at_[i] : settle(bounds, i, nested_.sizes[k]);
         }
         go_on(bounds, begin, nested_.n_few);
@@ -224,6 +234,8 @@ template <class Rows> class NestedWorker {
     std::vector<std::int32_t> places_;
     float width_ = 0.0f;
     bool has_exact_bounds_ = false;
+    std::int64_t row_ = 0;
+    bool is_loaded_ = false;            // for distances
     std::vector<float> least_, second_; // by sample
     std::vector<std::int32_t> at_;
     std::vector<std::uint16_t> found_; // [size][sample]

@@ -45,6 +45,7 @@ def test_cells_among_many_chunks_equal_the_numpy_twin(kind, d):
     expected = twin(rows, np.asarray(points), samples)
     np.testing.assert_array_equal(kernel.apply(rows), expected)
     np.testing.assert_array_equal(kernel.apply(sparse.csr_array(rows)), expected)
+    np.testing.assert_array_equal(kernel.apply(X[:150]), expected[:150])
     singly = np.vstack([kernel.apply(rows[k : k + 1]) for k in range(0, 150, 30)])
     np.testing.assert_array_equal(singly, expected[:150:30])
 
