@@ -36,12 +36,19 @@ static void check_nodes(const std::int32_t *column, const std::int32_t *left, st
         throw std::invalid_argument("a tree's node points outside of its tree, columns or cells.");
 }
 
-// Throws if two nodes share a child: a few dozen nodes could have more paths than there is memory for.
+// Throws if two nodes share a child: a few dozen nodes could have more paths than there is memory for. Whether a node
+// is a leaf cannot be foretold, so a leaf is taken for the parent of nodes behind the last.
 static void check_parents(const std::int32_t *left, std::int64_t size) {
-    std::vector<char> has_parent(static_cast<std::size_t>(size));
-    for (std::int64_t k = 0; k < size; ++k)
-        if (left[k] >= 0 && (has_parent[left[k]]++ || has_parent[left[k] + 1]++))
-            throw std::invalid_argument("a tree's node must have one parent; got two.");
+    std::vector<char> has_parent(static_cast<std::size_t>(size + 2));
+    char has_two = 0;
+    for (std::int64_t k = 0; k < size; ++k) {
+        const char is_inner = left[k] >= 0;
+        char *children = has_parent.data() + (is_inner ? left[k] : size);
+        has_two |= (children[0] | children[1]) & is_inner;
+        children[0] = children[1] = 1;
+    }
+    if (has_two)
+        throw std::invalid_argument("a tree's node must have one parent; got two.");
 }
 
 TreeMap::TreeMap(const double *split, const std::int32_t *column, const std::int32_t *left, const std::int64_t *starts,

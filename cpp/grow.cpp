@@ -25,22 +25,16 @@ double split_between(double lower, double upper, double u) {
     return split > lower && split <= upper ? split : upper;
 }
 
+// A tree on its way, where there is room for all its nodes.
 struct Tree {
-    std::vector<double> split;
-    std::vector<std::int32_t> column;
-    std::vector<std::int32_t> left;
-
-    explicit Tree(std::size_t most_nodes = 0) {
-        split.reserve(most_nodes);
-        column.reserve(most_nodes);
-        left.reserve(most_nodes);
-    }
+    double *split;
+    std::int32_t *column, *left;
+    std::int32_t n_nodes = 0;
 
     std::int32_t add_node() {
-        split.push_back(0.0);
-        column.push_back(0);
-        left.push_back(0);
-        return static_cast<std::int32_t>(left.size()) - 1;
+        split[n_nodes] = 0.0;
+        column[n_nodes] = left[n_nodes] = 0;
+        return n_nodes++;
     }
 };
 
@@ -49,7 +43,9 @@ template <class Sample> class Grower {
   public:
     Grower(const Sample &sample, std::int64_t max_depth) : sample_(sample), max_depth_(max_depth) {}
 
-    Tree grow(RowNumbers rows, std::uint64_t key) {
+    // Returns the number of nodes.
+    std::int32_t grow(RowNumbers rows, std::uint64_t key, Tree tree) {
+        tree_ = tree;
         take(rows);
         Node root{0, static_cast<std::int32_t>(rows.size()), 0, key, tree_.add_node(), 0, 0};
         slots_.resize(static_cast<std::size_t>(sample_.n_slots()));
@@ -60,7 +56,7 @@ template <class Sample> class Grower {
             waiting_.pop_back();
             divide(node);
         }
-        return std::move(tree_);
+        return tree_.n_nodes;
     }
 
   private:
@@ -77,7 +73,6 @@ template <class Sample> class Grower {
 
     void take(RowNumbers rows) {
         sample_.take(rows);
-        tree_ = Tree(2 * rows.size() - 1);
         points_.resize(rows.size());
         std::iota(points_.begin(), points_.end(), 0);
         place_ = points_;
@@ -188,7 +183,7 @@ template <class Sample> class Grower {
 
     Sample sample_;
     std::int64_t max_depth_;
-    Tree tree_;
+    Tree tree_{};
     std::vector<Node> waiting_;
     std::vector<std::int32_t> slots_;  // the lists of the nodes that wait
     std::vector<std::int32_t> points_; // the sample's places, those of a node side by side and ascending
@@ -202,21 +197,28 @@ template <class Sample> class Grower {
 template <class Value> DenseSample<Value> sample_type(const DenseRows<Value> &);
 template <class Value> CsrSample<Value> sample_type(const CsrRows<Value> &);
 
-Forest concatenate(const std::vector<Tree> &trees) {
-    Forest forest;
-    forest.starts.push_back(0);
-    for (const Tree &tree : trees)
-        forest.starts.push_back(forest.starts.back() + static_cast<std::int64_t>(tree.left.size()));
-    const std::int64_t n_nodes = forest.starts.back();
-    forest.split.resize(static_cast<std::size_t>(n_nodes));
-    forest.column.resize(forest.split.size());
-    forest.left.resize(forest.split.size());
-    parallel_each(static_cast<std::int64_t>(trees.size()), n_nodes, [&](std::int64_t i) {
-        std::copy(trees[i].split.begin(), trees[i].split.end(), forest.split.begin() + forest.starts[i]);
-        std::copy(trees[i].column.begin(), trees[i].column.end(), forest.column.begin() + forest.starts[i]);
-        std::copy(trees[i].left.begin(), trees[i].left.end(), forest.left.begin() + forest.starts[i]);
-    });
-    return forest;
+// Moves trees, each of which had room for `most` nodes, up to one another.
+void join(Forest &forest, const std::vector<std::int32_t> &n_nodes, std::int64_t most) {
+    forest.starts.assign(1, 0);
+    for (std::size_t i = 0; i < n_nodes.size(); ++i) {
+        const std::int64_t from = static_cast<std::int64_t>(i) * most, to = forest.starts.back();
+        const auto move = [&](auto &values) {
+            if (from != to)
+                std::copy_n(values.begin() + from, n_nodes[i], values.begin() + to);
+        };
+        move(forest.split);
+        move(forest.column);
+        move(forest.left);
+        forest.starts.push_back(to + n_nodes[i]);
+    }
+    const auto cut = [n = static_cast<std::size_t>(forest.starts.back())](auto &values) {
+        values.resize(n);
+        if (values.capacity() > 2 * n)
+            values.shrink_to_fit();
+    };
+    cut(forest.split);
+    cut(forest.column);
+    cut(forest.left);
 }
 
 } // namespace
@@ -226,14 +228,23 @@ Forest grow_trees(const Rows &rows, const std::int64_t *samples, std::int64_t n_
                   std::int64_t max_depth, std::uint64_t seed, int threads) {
     using Sample = decltype(sample_type(rows));
     const typename Sample::Shared shared(rows, {samples, static_cast<std::size_t>(n_trees * sample_size)}, threads);
-    std::vector<Tree> trees(static_cast<std::size_t>(n_trees));
+    const std::int64_t most = 2 * sample_size - 1;
+    Forest forest;
+    forest.split.resize(static_cast<std::size_t>(n_trees * most));
+    forest.column.resize(forest.split.size());
+    forest.left.resize(forest.split.size());
+    std::vector<std::int32_t> n_nodes(static_cast<std::size_t>(n_trees));
     parallel_tiles(n_trees, 1, threads, [&] {
         return [&, grower = Grower(Sample(rows, shared), max_depth)](std::int64_t i, std::int64_t) mutable {
             const RowNumbers sample(samples + i * sample_size, static_cast<std::size_t>(sample_size));
-            trees[i] = grower.grow(sample, stream_key(seed, Purpose::tree, static_cast<std::uint64_t>(i)));
+            const std::int64_t root = i * most;
+            n_nodes[i] =
+                grower.grow(sample, stream_key(seed, Purpose::tree, static_cast<std::uint64_t>(i)),
+                            {forest.split.data() + root, forest.column.data() + root, forest.left.data() + root});
         };
     });
-    return concatenate(trees);
+    join(forest, n_nodes, most);
+    return forest;
 }
 
 template Forest grow_trees(const DenseRows<float> &, const std::int64_t *, std::int64_t, std::int64_t, std::int64_t,

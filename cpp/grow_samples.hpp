@@ -53,7 +53,7 @@ template <class Value> class NonzeroColumns {
 
   private:
     static constexpr std::int64_t kTile = 1024;
-    static constexpr std::int64_t kFewValues = 1 << 22; // looked at sooner than threads have come together
+    static constexpr std::int64_t kFewValues = 1 << 19; // looked at sooner than threads have come together
 
     void look_at(const DenseRows<Value> &rows, std::int64_t i) {
         const Value *row = rows.row(i);
@@ -88,8 +88,11 @@ template <class Value> class DenseSample {
     void take(RowNumbers sample) {
         sample_ = sample;
         n_stored_.resize(sample.size());
-        for (std::size_t p = 0; p < sample.size(); ++p)
+        words_.resize(sample.size() * seen_.size());
+        for (std::size_t p = 0; p < sample.size(); ++p) {
             n_stored_[p] = nonzero_.count(sample[p]);
+            std::copy_n(nonzero_.words(sample[p]), seen_.size(), words_.begin() + p * seen_.size());
+        }
     }
 
     std::int32_t n_slots() const { return static_cast<std::int32_t>(rows_.n_columns); }
@@ -101,7 +104,7 @@ template <class Value> class DenseSample {
         std::fill(seen_.begin(), seen_.end(), 0);
         std::int32_t n = 0;
         for (const std::int32_t point : points) {
-            const std::uint64_t *words = nonzero_.words(sample_[point]);
+            const std::uint64_t *words = words_.data() + point * seen_.size();
             for (std::size_t w = 0; w < seen_.size(); ++w) {
                 std::uint64_t fresh = words[w] & ~seen_[w];
                 seen_[w] |= fresh;
@@ -112,8 +115,13 @@ template <class Value> class DenseSample {
         return n;
     }
 
-    // values[k] = the value of points[k] in the slot's column; returns their range.
+    // values[k] = the value of points[k] in the slot's column; returns their range. Where all are zero, the bits tell,
+    // and no value is looked at or written.
     Range<Value> gather(std::int32_t slot, Points points, const std::int32_t *, Value *values) const {
+        const std::uint64_t *word = words_.data() + slot / 64, bit = std::uint64_t{1} << slot % 64;
+        if (std::none_of(points.begin(), points.end(),
+                         [&](std::int32_t point) { return (word[point * seen_.size()] & bit) != 0; }))
+            return {Value(0), Value(0)};
         const auto at = [&, column = rows_.values + slot](std::int32_t point) {
             return column[sample_[point] * rows_.n_columns];
         };
@@ -128,7 +136,8 @@ template <class Value> class DenseSample {
     const Shared &nonzero_;
     RowNumbers sample_;
     std::vector<std::int32_t> n_stored_;
-    std::vector<std::uint64_t> seen_; // the columns listed already
+    std::vector<std::uint64_t> words_; // of nonzero_, by point
+    std::vector<std::uint64_t> seen_;  // the columns listed already
 };
 
 // CSR rows are copied, by point and by slot.

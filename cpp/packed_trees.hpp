@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "descents.hpp"
+#include "raw_vector.hpp"
 #include "rows.hpp"
 
 namespace isokern {
@@ -38,10 +39,10 @@ class PackedTrees {
               std::int64_t tree);
     TopNodes top_of(std::int64_t tree, std::int64_t first_node) const;
 
-    std::vector<PackedNode> nodes_; // links count from the first node of the segment
-    std::vector<double> splits_;
+    RawVector<PackedNode> nodes_; // links count from the first node of the segment
+    RawVector<double> splits_;
     std::vector<TopNodes> tops_;
-    std::vector<std::uint32_t> leaves_; // of a leaf: tree of the segment << kNodeBits | cell
+    RawVector<std::uint32_t> leaves_; // of a leaf: tree of the segment << kNodeBits | cell
     std::vector<std::int64_t> starts_;
     std::vector<Segment> segments_;
 };

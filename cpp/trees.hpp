@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "packed_trees.hpp"
+#include "raw_vector.hpp"
 #include "rows.hpp"
 #include "zero_paths.hpp"
 
@@ -13,9 +14,9 @@ namespace isokern {
 // The nodes of all trees, one tree after the other. An inner node sends x to `left` if x[column] < split, else to
 // left + 1, both counted from the tree's first node, which is its root. A leaf has left = ~cell.
 struct Forest {
-    std::vector<double> split;
-    std::vector<std::int32_t> column;
-    std::vector<std::int32_t> left;
+    RawVector<double> split;
+    RawVector<std::int32_t> column;
+    RawVector<std::int32_t> left;
     std::vector<std::int64_t> starts; // n_trees + 1
 };
 

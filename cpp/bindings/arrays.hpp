@@ -50,9 +50,10 @@ inline AnyRows view(const RowsArgument &rows) {
 }
 
 // A NumPy array that owns what was a vector.
-template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> to_array(std::vector<T> values) {
-    auto *kept = new std::vector<T>(std::move(values));
-    const nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
+template <class T, class Allocator> nb::ndarray<nb::numpy, T, nb::ndim<1>> to_array(std::vector<T, Allocator> values) {
+    using Values = std::vector<T, Allocator>;
+    auto *kept = new Values(std::move(values));
+    const nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<Values *>(p); });
     return {kept->data(), {kept->size()}, owner};
 }
 

@@ -78,8 +78,11 @@ def row_blocks(X: Any, names: NDArray[Any] | None = None) -> Iterator[tuple[int,
 
 def check_finite(X: Any, names: NDArray[Any] | None = None) -> None:
     """Raise if X holds NaN or infinity."""
-    for _ in row_blocks(X, names):
-        pass
+    if not sparse.issparse(X) and X.flags.c_contiguous and X.dtype in (np.float32, np.float64):
+        check_block_finite(X, 0, names)  # as it is, all at once
+    else:
+        for _ in row_blocks(X, names):
+            pass
 
 
 def core_rows(X: Any, begin: int, end: int) -> CoreRows:
