@@ -99,34 +99,40 @@ template <class Rows> class NestedWorker {
         rows_.enter(begin, end);
         rows_.fill(0, (end - begin + rows_.group() - 1) / rows_.group(), 0, NestedSamples::n_panels(nested_.n_first),
                    bounds_.data(), stride_);
-        for (std::int64_t k = 0; k < end - begin; ++k) {
-            float *bounds = bounds_.data() + k * stride_;
-            std::fill(bounds + nested_.n_first, bounds + stride_, HUGE_VALF);
-            if (!(rows_.width(k) < HUGE_VALF))
-                std::fill_n(bounds, nested_.n_first, 0.0f);
-            begin_row(begin + k, k);
-            look_at_few(bounds);
-            write(begin + k, 0, n_small_);
-            if (n_large_) {
-                limits_[k] = *std::max_element(least_.begin(), least_.begin() + nested_.n_samples) + width_;
-                near_[k].clear();
-                add_near(k, bounds, 0, nested_.n_first);
-            }
-        }
-        if (n_large_) {
-            look_at_rest(end - begin);
-            for (std::int64_t k = 0; k < end - begin; ++k) {
-                begin_row(begin + k, k);
-                for (std::int64_t l = n_small_; l < n_small_ + n_large_; ++l)
-                    std::fill_n(found(l), nested_.n_samples, kNowhere);
-                walk_.go(near_[k], limits_[k], width_, has_exact_bounds_, [&](std::int32_t p) { return exact(p); });
-                write(begin + k, n_small_, n_small_ + n_large_);
-            }
-        }
+        for (std::int64_t r = begin; r < end; ++r)
+            find_small(r, r - begin);
+        if (n_large_ == 0)
+            return;
+        look_at_rest(end - begin);
+        for (std::int64_t r = begin; r < end; ++r)
+            find_large(r, r - begin);
     }
 
   private:
     static constexpr std::int64_t kBlock = 64; // panels at a time, of those that stay in the cache
+
+    // The cells of the small sizes of row r, the k-th of the tile; for the others, which first points are near.
+    void find_small(std::int64_t r, std::int64_t k) {
+        float *bounds = bounds_.data() + k * stride_;
+        std::fill(bounds + nested_.n_first, bounds + stride_, HUGE_VALF);
+        if (!(rows_.width(k) < HUGE_VALF))
+            std::fill_n(bounds, nested_.n_first, 0.0f);
+        begin_row(r, k);
+        look_at_few(bounds);
+        write(r, 0, n_small_);
+        limits_[k] = *std::max_element(least_.begin(), least_.begin() + nested_.n_samples) + width_;
+        near_[k].clear();
+        if (n_large_ > 0)
+            add_near(k, bounds, 0, nested_.n_first);
+    }
+
+    void find_large(std::int64_t r, std::int64_t k) {
+        begin_row(r, k);
+        for (std::int64_t l = n_small_; l < n_small_ + n_large_; ++l)
+            std::fill_n(found(l), nested_.n_samples, kNowhere);
+        walk_.go(near_[k], limits_[k], width_, has_exact_bounds_, [&](std::int32_t p) { return exact(p); });
+        write(r, n_small_, n_small_ + n_large_);
+    }
 
     void begin_row(std::int64_t r, std::int64_t k) {
         width_ = rows_.width(k);
@@ -180,8 +186,9 @@ template <class Rows> class NestedWorker {
             go_on(bounds, begin, nested_.sizes[k]);
             std::uint16_t *places = found(k);
             for (std::int64_t i = 0; i < nested_.n_samples; ++i)
-                places[i] =
-                    has_exact_bounds_ || second_[i] - least_[i] > width_ ? at_[i] : settle(bounds, i, nested_.sizes[k]);
+                places[i] = static_cast<std::uint16_t>(has_exact_bounds_ || second_[i] - least_[i] > width_
+                                                           ? at_[i]
+                                                           : settle(bounds, i, nested_.sizes[k]));
         }
         go_on(bounds, begin, nested_.n_few);
     }

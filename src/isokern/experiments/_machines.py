@@ -140,7 +140,7 @@ def isolation_psi(dataset: str, plan: Plan, seed: int) -> int:
     n_least = min(len(train) for train, _ in splits)
     sizes = [psi for psi in settings.N_CELLS_SEARCHED[plan.scale] if psi <= n_least]
     scores = [
-        [_part_accuracy(part, y, split, seed) for part in parts]
+        [_part_accuracy(part(), y, split, seed) for part in parts]
         for split, parts in zip(splits, map_folds(voronoi_kernel(sizes[0], seed), X, splits, sizes), strict=True)
     ]
     return sizes[int(np.mean(scores, axis=0).argmax())]

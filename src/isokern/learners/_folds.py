@@ -45,26 +45,28 @@ class MappedPart(NamedTuple):
 
 def map_folds(
     kernel: IsolationKernel, table: Any, splits: Sequence[Split], sizes: Sequence[int]
-) -> Iterator[Iterator[MappedPart]]:
-    """Yield for each fold, and there for each number of cells, the kernel for its training rows, and all cells."""
+) -> Iterator[list[Callable[[], MappedPart]]]:
+    """Yield for each fold, and there for each number of cells, what gives its mapped part when called."""
+    members = [clone(kernel).set_params(n_cells=n_cells) for n_cells in sizes]
     if not can_share(kernel, len(splits), sizes):
         for train, test in splits:
-            yield _map_each(kernel, table[train], table[test], sizes)
+            rows = table[train], table[test]
+            yield [functools.partial(_map_alone, member, *rows) for member in members]
         return
-    for (train, test), cells in zip(
-        splits, nested_cells(kernel, table, [train for train, _ in splits], sizes), strict=True
-    ):
-        late = (LateKernel(**kernel.get_params()).set_params(n_cells=n_cells) for n_cells in sizes)
-        yield (
-            MappedPart(member.fit_late(table, train), of_size[train], of_size[test])
-            for member, of_size in zip(late, cells, strict=True)
-        )
+    shared = nested_cells(kernel, table, [train for train, _ in splits], sizes)
+    for split, cells in zip(splits, shared, strict=True):
+        pairs = zip(members, cells, strict=True)
+        yield [functools.partial(_cut_out, member, table, split, of_size) for member, of_size in pairs]
 
 
-def _map_each(kernel: IsolationKernel, train: Any, test: Any, sizes: Sequence[int]) -> Iterator[MappedPart]:
-    for n_cells in sizes:
-        fitted = clone(kernel).set_params(n_cells=n_cells).fit(train)
-        yield MappedPart(fitted, fitted._apply(train), fitted._apply(test))
+def _map_alone(kernel: IsolationKernel, train: Any, test: Any) -> MappedPart:
+    fitted = clone(kernel).fit(train)
+    return MappedPart(fitted, fitted._apply(train), fitted._apply(test))
+
+
+def _cut_out(kernel: IsolationKernel, table: Any, split: Split, cells: NDArray[Any]) -> MappedPart:
+    train, test = split
+    return MappedPart(LateKernel(**kernel.get_params()).fit_late(table, train), cells[train], cells[test])
 
 
 class Folds:
@@ -98,41 +100,46 @@ class Folds:
         threads = (n_threads(self._base.n_jobs) or cpu_count()) if self._is_shared else 1  # else mapping has them
         with ThreadPoolExecutor(threads) as pool:
             for train, test in self._splits:
-                X_test, labels = _safe_indexing(self._rows.X, test), self._rows.labels[test]
-                learn = functools.partial(self._learn, train=train, X_test=X_test, rates=rates)
+                learn = functools.partial(self._learn, train=train, rates=rates)
                 taught = (pool.map if threads > 1 else map)(learn, next(self._maps))
-                yield np.array([[_number(scorer(model, X_test, labels)) for model in models] for models in taught])
+                X_test, labels = _safe_indexing(self._rows.X, test), self._rows.labels[test]
+                yield np.array([[self._score(scorer, model, X_test, labels) for model in models] for models in taught])
 
     def refit(self, parameters: dict[str, Any]) -> IKOGDClassifier:
         """Return ``base`` with these parameters, fitted to all rows; to be called after ``scores``."""
         best, cells = clone(self._base).set_params(**parameters), None
         if self._is_shared:
-            parts = zip(self._sizes, next(self._maps), strict=True)
-            cells = next(part.train for n_cells, part in parts if n_cells == parameters["n_cells"])
+            cells = next(self._maps)[list(self._sizes).index(parameters["n_cells"])]().train
         return best._fit(self._rows.X, self._rows.labels, self._rows.weights, cells)
 
     def _learn(
-        self, part: MappedPart, train: NDArray[np.intp], X_test: Any, rates: Sequence[Any]
+        self, make_part: Callable[[], MappedPart], train: NDArray[np.intp], rates: Sequence[Any]
     ) -> list[FoldClassifier]:
+        part = make_part()
         _, labels, weights = self._rows
         weights = check_weights(labels[train], None if weights is None else weights[train])
         models = []
         for rate in rates:
             model = copy.copy(self._template).set_params(n_cells=part.kernel.n_cells, learning_rate=rate)
             model._fit_cells(part.kernel, part.train, labels[train], weights, copy.deepcopy(self._rng))
-            model._known = X_test, part.test
+            model._test_cells = part.test
             models.append(model)
         return models
+
+    @staticmethod
+    def _score(scorer: Scorer, model: FoldClassifier, X_test: Any, labels: NDArray[Any]) -> float:
+        model._test_rows = X_test
+        return _number(scorer(model, X_test, labels))
 
 
 class FoldClassifier(IKOGDClassifier):
     """A classifier that knows the cells of the rows it is scored on."""
 
-    _known: tuple[Any, NDArray[Any]]
+    _test_rows: Any
+    _test_cells: NDArray[Any]
 
     def _map(self, X: Any) -> NDArray[Any]:
-        rows, cells = self._known
-        return cells if X is rows else super()._map(X)
+        return self._test_cells if X is self._test_rows else super()._map(X)
 
 
 def split_rows(cv: Any, rows: Rows) -> list[Split]:
