@@ -23,23 +23,22 @@ namespace isokern {
 
 class Grid {
   public:
-    // The grid of all values, if there is one.
-    template <class Value> static std::optional<Grid> find(const DenseRows<Value> &rows) {
-        if (rows.n_columns > kMostColumns)
-            return std::nullopt;
+    // The grid of all values, if there is one, and of zero where some are not stored.
+    template <class Value> static std::optional<Grid> find(std::span<const Value> values, bool has_zeros) {
+        const auto n = static_cast<std::int64_t>(values.size());
         Few all;
-        std::atomic<bool> are_few{true};
-        parallel_tiles(rows.n_rows, 256, threads_for(rows.n_rows * rows.n_columns), [&] {
+        std::atomic<bool> are_few{!has_zeros || all.add(0.0)};
+        parallel_tiles(n, 1 << 16, threads_for(n), [&] {
             return [&, few = Few()](std::int64_t begin, std::int64_t end) mutable {
-                for (std::int64_t r = begin; are_few && r < end; ++r)
-                    if (!std::all_of(rows.row(r), rows.row(r) + rows.n_columns, [&](double x) { return few.add(x); }))
-                        are_few = false;
+                const auto here = values.subspan(begin, end - begin);
+                if (!are_few || !std::all_of(here.begin(), here.end(), [&](double x) { return few.add(x); }))
+                    are_few = false;
 #pragma omp critical(isokern_grid)
                 for (const double value : few.values())
                     are_few = are_few && all.add(value);
             };
         });
-        return are_few ? fit(all.values()) : std::nullopt;
+        return are_few && !all.values().empty() ? fit(all.values()) : std::nullopt;
     }
 
     // Whether the values are whole numbers, one apart, so that float64 has the distances of rows on the grid as they
@@ -69,9 +68,9 @@ class Grid {
         return 2.0 * off * (2.0 * longest + off) + 4.0 * (d + 4.0) * 0x1p-53 * longest * longest;
     }
 
-  private:
     static constexpr std::int64_t kMostColumns = 1 << 15; // whose squares int32 holds
 
+  private:
     // At most 256 different values.
     class Few {
       public:

@@ -16,9 +16,22 @@
 
 namespace isokern {
 
-// The grid of all values, if there is one and the CPU multiplies bytes.
+// The grid of all values, if there is one that squared distances of so many columns fit, and the CPU multiplies bytes.
+template <class Value>
+std::optional<Grid> find_usable_grid(std::span<const Value> values, std::int64_t n_columns, bool has_zeros) {
+    const bool is_usable = best_products().byte_distances && n_columns <= Grid::kMostColumns;
+    return is_usable ? Grid::find(values, has_zeros) : std::nullopt;
+}
+
 template <class Value> std::optional<Grid> find_usable_grid(const DenseRows<Value> &rows) {
-    return best_products().byte_distances ? Grid::find(rows) : std::nullopt;
+    const std::span values(rows.values, static_cast<std::size_t>(rows.n_rows * rows.n_columns));
+    return find_usable_grid(values, rows.n_columns, false);
+}
+
+template <class Value> std::optional<Grid> find_usable_grid(const CsrRows<Value> &rows) {
+    const std::int64_t n_stored = rows.starts[rows.n_rows] - rows.starts[0];
+    const std::span values(rows.values + rows.starts[0], static_cast<std::size_t>(n_stored));
+    return find_usable_grid(values, rows.n_columns, n_stored < rows.n_rows * rows.n_columns);
 }
 
 // A row's numbers, ready to be packed.

@@ -56,31 +56,30 @@ std::int64_t GridMap::n_partitionings() const {
 namespace {
 
 template <class Value>
-std::optional<Points<Value>> lay_out(const DenseRows<Value> &points, std::vector<Value> written_out,
-                                     std::span<const std::int32_t> samples, std::int64_t n_partitionings) {
+Points<Value> lay_out(const DenseRows<Value> &points, const Grid &grid, std::span<const std::int32_t> samples,
+                      std::int64_t n_partitionings, std::vector<Value> written_out = {}) {
     const std::int64_t n_cells = static_cast<std::int64_t>(samples.size()) / n_partitionings;
-    if (n_cells > (points.n_columns < kFewestColumns ? kFewCells : kLargestNestedSize))
-        return std::nullopt;
-    const auto grid = find_usable_grid(points);
-    if (!grid)
-        return std::nullopt;
     NestedSamples nested(find_equal_points(points), samples, n_partitionings, std::span(&n_cells, 1), false);
-    GridBounds<Value> bounds(points, *grid, nested.pool.points);
-    return Points<Value>{std::move(written_out), std::move(nested), std::move(bounds)};
+    GridBounds<Value> bounds(points, grid, nested.pool.points);
+    return {std::move(written_out), std::move(nested), std::move(bounds)};
 }
 
-template <class Value, class... Samples>
-std::optional<Points<Value>> lay_out(const DenseRows<Value> &points, Samples... samples) {
-    return lay_out(points, std::vector<Value>(), samples...);
-}
-
-template <class Value, class... Samples>
-std::optional<Points<Value>> lay_out(const CsrRows<Value> &points, Samples... samples) {
-    if (points.n_columns > kFewColumns)
-        return std::nullopt;
+template <class Value>
+Points<Value> lay_out(const CsrRows<Value> &points, const Grid &grid, std::span<const std::int32_t> samples,
+                      std::int64_t n_partitionings) {
     auto values = write_out(points);
     const DenseRows<Value> rows{values.data(), points.n_rows, points.n_columns};
-    return lay_out(rows, std::move(values), samples...);
+    return lay_out(rows, grid, samples, n_partitionings, std::move(values));
+}
+
+template <class Value> bool is_narrow(const DenseRows<Value> &) { return true; }
+template <class Value> bool is_narrow(const CsrRows<Value> &rows) { return rows.n_columns <= kFewColumns; }
+
+// The grid of points where it pays.
+template <class Rows> std::optional<Grid> find_grid(const Rows &points, std::int64_t n_cells) {
+    if (!is_narrow(points) || n_cells > (points.n_columns < kFewestColumns ? kFewCells : kLargestNestedSize))
+        return std::nullopt;
+    return find_usable_grid(points);
 }
 
 } // namespace
@@ -92,10 +91,11 @@ std::unique_ptr<const GridMap> GridMap::find(const AnyRows &points, std::span<co
             const auto is_known = [&](std::int32_t p) { return p >= 0 && p < rows.n_rows; };
             if (samples.empty() || !std::all_of(samples.begin(), samples.end(), is_known))
                 throw std::invalid_argument("samples must be numbers of points.");
-            auto laid_out = lay_out(rows, samples, n_partitionings);
-            if (!laid_out)
+            const auto grid = find_grid(rows, static_cast<std::int64_t>(samples.size()) / n_partitionings);
+            if (!grid)
                 return nullptr;
-            return std::unique_ptr<const GridMap>(new GridMap(std::make_unique<const Layout>(std::move(*laid_out))));
+            auto laid_out = std::make_unique<const Layout>(lay_out(rows, *grid, samples, n_partitionings));
+            return std::unique_ptr<const GridMap>(new GridMap(std::move(laid_out)));
         },
         points);
 }
