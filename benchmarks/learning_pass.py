@@ -8,7 +8,7 @@ import numba
 import numpy as np
 
 from isokern import IKOGDClassifier, IsolationKernel
-from isokern.learners._weights import CellWeights
+from isokern.learners.weights import CellWeights
 
 N_ROWS, N_PARTITIONINGS, N_REPEATS = 300_000, 100, 5
 

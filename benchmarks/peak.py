@@ -20,8 +20,8 @@ from measuring import best_seconds
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from isokern._rows import as_scipy
 from isokern.partitionings import IsolationTrees
+from isokern.rows import as_scipy
 
 
 class Mapping:

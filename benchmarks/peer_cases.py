@@ -14,9 +14,9 @@ from peak import Mapping
 from scipy import sparse
 
 from isokern import IKSVC, IKOGDClassifier, IKOGDClassifierCV, IsolationKernel
-from isokern._rows import as_scipy
 from isokern.data import read_libsvm
 from isokern.evaluation import prequential
+from isokern.rows import as_scipy
 
 THREADS = 2
 

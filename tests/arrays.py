@@ -37,11 +37,11 @@ def csr_tensor(table):
     import torch
     from scipy import sparse
 
-    from isokern.devices import _operations
+    from isokern.devices import operations
 
     csr = sparse.csr_array(table)
     parts = (torch.from_numpy(part) for part in (csr.indptr, csr.indices, csr.data))
-    return _operations.csr_tensor(*parts, n_columns=csr.shape[1])
+    return operations.csr_tensor(*parts, n_columns=csr.shape[1])
 
 
 def to_numpy(array):

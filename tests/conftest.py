@@ -48,7 +48,7 @@ def run_script(tmp_path):
 @pytest.fixture
 def tiny_blocks(monkeypatch):
     """Let the map work through its input three rows at a time."""
-    monkeypatch.setattr("isokern._rows._BLOCK_ROWS", 3)
+    monkeypatch.setattr("isokern.rows._BLOCK_ROWS", 3)
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from isokern._container import open_container, write_container
+from isokern.container import open_container, write_container
 
 
 def is_array(node):

@@ -136,7 +136,7 @@ def test_only_the_first_pass_counts():
 @pytest.fixture
 def narrow_window(monkeypatch):
     """Let probabilities be learned from the 32 most recent rows."""
-    monkeypatch.setattr("isokern.learners._calibration.ScoreWindow.size", 32)
+    monkeypatch.setattr("isokern.learners.calibration.ScoreWindow.size", 32)
 
 
 @pytest.mark.usefixtures("narrow_window")

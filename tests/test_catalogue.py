@@ -20,7 +20,7 @@ import pytest
 from scipy import sparse
 
 from isokern.data import list_datasets, load_dataset
-from isokern.data._datasets import DatasetInfo
+from isokern.data.datasets import DatasetInfo
 
 PACKERS = {"": bytes, ".bz2": bz2.compress, ".xz": lzma.compress, ".gz": gzip.compress}
 
@@ -274,7 +274,7 @@ def site(tmp_path, monkeypatch):
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         servers.append(server)
-        monkeypatch.setattr("isokern.data._datasets.SITE", f"http://127.0.0.1:{server.server_port}")
+        monkeypatch.setattr("isokern.data.datasets.SITE", f"http://127.0.0.1:{server.server_port}")
         return asked
 
     yield serve
@@ -334,7 +334,7 @@ def test_a_download_shows_how_far_it_is_on_a_terminal(site, capsys, monkeypatch)
 def test_without_a_network_the_error_says_which_files_to_put_where(tmp_path, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    monkeypatch.setattr("isokern.data._datasets.SITE", f"http://127.0.0.1:{port}")
+    monkeypatch.setattr("isokern.data.datasets.SITE", f"http://127.0.0.1:{port}")
     with pytest.raises(FileNotFoundError) as error:
         load_dataset("pair")
     message = str(error.value)

@@ -9,7 +9,7 @@ import isokern
 from command_line import run, write_csv, write_files
 
 distributed = pytest.importorskip("distributed")
-from isokern.distributed import _cluster  # noqa: E402
+from isokern.distributed import cluster as dask_cluster  # noqa: E402
 
 SMALL = ("--partitionings", 10, "--cells", 16)
 IN_THIS_PROCESS = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
@@ -68,7 +68,7 @@ def test_what_a_cluster_cannot_do_is_said_at_once(tmp_path, options, message):
 
 
 def test_a_scheduler_that_does_not_answer_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(_cluster, "_TIMEOUT", "300ms")
+    monkeypatch.setattr(dask_cluster, "_TIMEOUT", "300ms")
     write_files(tmp_path)
     done = run(tmp_path, "fit", "rows.txt", "--dask", "tcp://127.0.0.1:9")
     assert done.code == 1

@@ -58,7 +58,7 @@ def drawn(monkeypatch):
 
     new_figure = plotting.new_figure
     monkeypatch.setattr(plotting, "new_figure", keep)
-    monkeypatch.setattr("isokern.plotting._displays.new_figure", keep)
+    monkeypatch.setattr("isokern.plotting.displays.new_figure", keep)
     return figures
 
 

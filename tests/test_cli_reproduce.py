@@ -8,7 +8,7 @@ import pytest
 
 from command_line import run, succeed
 from isokern import experiments
-from isokern.experiments import _worker
+from isokern.experiments import worker
 from tiny_datasets import write_tiny
 
 HERE = ("datasets", "feature-map-size")
@@ -17,7 +17,7 @@ HERE = ("datasets", "feature-map-size")
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """Return a folder with a small a9a, where measuring needs no process of its own."""
-    monkeypatch.setattr(_worker.Worker, "measure", lambda self, function, *given: function(*given))
+    monkeypatch.setattr(worker.Worker, "measure", lambda self, function, *given: function(*given))
     monkeypatch.setattr(experiments, "NAMES", HERE)
     monkeypatch.delenv("ISOKERN_DATA", raising=False)
     (tmp_path / "data").mkdir()
@@ -45,7 +45,7 @@ def test_nothing_is_measured_twice_unless_asked_to(folder, monkeypatch):
     arguments = ("reproduce", "datasets", "--data", "data", "--out", "out")
     first = succeed(folder, *arguments)
     measure = Mock(side_effect=lambda function, *given: function(*given))
-    monkeypatch.setattr(_worker.Worker, "measure", measure)
+    monkeypatch.setattr(worker.Worker, "measure", measure)
     assert succeed(folder, *arguments).out == first.out
     assert measure.call_count == 0
     succeed(folder, *arguments, "--fresh")
@@ -60,7 +60,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_keeps_its_report(folder, monke
             raise KeyboardInterrupt
         return function(*given)
 
-    monkeypatch.setattr(_worker.Worker, "measure", measure)
+    monkeypatch.setattr(worker.Worker, "measure", measure)
     done = run(folder, "reproduce", "all", "--data", "data", "--out", "out")
     assert done.code == 130
     assert done.err == "stopped: what was measured is in out; the same command goes on from there.\n"
@@ -69,9 +69,9 @@ def test_an_interrupted_run_says_how_to_go_on_and_keeps_its_report(folder, monke
 
 def test_what_was_stopped_is_counted(folder, monkeypatch):
     def measure(self, function, *given):
-        raise _worker.StoppedError("time limit of 1 s")
+        raise worker.StoppedError("time limit of 1 s")
 
-    monkeypatch.setattr(_worker.Worker, "measure", measure)
+    monkeypatch.setattr(worker.Worker, "measure", measure)
     done = succeed(folder, "reproduce", "datasets", "--data", "data", "--out", "out", "--time-limit", 1)
     assert "1 of 1 measurements were stopped" in done.out
     assert "a9a (seed 0): time limit of 1 s." in (folder / "out" / "datasets" / "datasets.md").read_text()

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from isokern import _core
-from isokern._rows import CsrRows
+from isokern.rows import CsrRows
 
 T, PSI = 3, 4
 

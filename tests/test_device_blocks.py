@@ -13,10 +13,11 @@ import pytest
 
 from arrays import LIBRARIES, array_of, csr_tensor, needs_torch, to_numpy
 from isokern import IKOGDClassifier, IsolationKernel
-from isokern.devices import _blocks, _operations, _torch
-from isokern.devices._blocks import Blocks, Pending
-from isokern.devices._trees import TreesOnDevice
-from isokern.devices._voronoi import VoronoiOnDevice
+from isokern.devices import blocks as device_blocks
+from isokern.devices import operations, pytorch
+from isokern.devices.blocks import Blocks, Pending
+from isokern.devices.trees import TreesOnDevice
+from isokern.devices.voronoi import VoronoiOnDevice
 
 PARTITIONINGS = ["voronoi", "tree"]
 WAITS = {"_local_scalar_dense", "nonzero", "item", "equal", "is_nonzero", "unique", "_unique2", "masked_select"}
@@ -30,7 +31,7 @@ def table():
 @pytest.fixture
 def rows_a_block(monkeypatch):
     """Return a function that sets how many rows blocks have at most."""
-    return lambda n: monkeypatch.setattr(_blocks, "_MOST_ROWS", n)
+    return lambda n: monkeypatch.setattr(device_blocks, "_MOST_ROWS", n)
 
 
 # How large blocks are
@@ -59,8 +60,8 @@ def test_a_gpu_s_blocks_take_half_of_what_is_free(monkeypatch):
     monkeypatch.setattr(torch.mps, "recommended_max_memory", lambda: 5_000_000, raising=False)
     monkeypatch.setattr(torch.mps, "driver_allocated_memory", lambda: 1_000_000, raising=False)
     xp = _torch_namespace()
-    assert _operations.memory_budget(xp, torch.device("cuda:1")) == 1_500_000
-    assert _operations.memory_budget(xp, torch.device("mps")) == 2_000_000
+    assert operations.memory_budget(xp, torch.device("cuda:1")) == 1_500_000
+    assert operations.memory_budget(xp, torch.device("mps")) == 2_000_000
 
 
 @needs_torch
@@ -163,7 +164,7 @@ def test_other_errors_are_not_taken_for_a_lack_of_memory(table, monkeypatch):
 
 
 def _torch_namespace():
-    from isokern._libraries import namespace
+    from isokern.arrays import namespace
 
     return namespace(array_of("torch", np.zeros(1)))
 
@@ -293,8 +294,8 @@ def test_a_device_that_multiplies_with_fewer_bits_is_refused():
         float32=None, full=lambda shape, value, dtype, device: np.full(shape, value, dtype=np.float16)
     )
     with pytest.raises(ValueError, match="device must multiply float32 matrices in full precision; here was off by"):
-        _operations.check_products(coarse, "here")
-    _operations.check_products(array_api_strict, array_api_strict.Device("CPU_DEVICE"))
+        operations.check_products(coarse, "here")
+    operations.check_products(array_api_strict, array_api_strict.Device("CPU_DEVICE"))
 
 
 # Travelling
@@ -368,12 +369,12 @@ def cuda(monkeypatch):
         from_numpy=lambda array: SimpleNamespace(pin_memory=lambda: Pinned(torch.from_numpy(array))),
         empty=lambda shape, dtype, device, pin_memory: Pinned(torch.empty(shape, dtype=dtype)),
     )
-    monkeypatch.setattr(_torch, "import_torch", lambda: fake)
+    monkeypatch.setattr(pytorch, "import_torch", lambda: fake)
     return log
 
 
 def test_blocks_travel_to_a_gpu_by_a_stream_of_their_own_which_only_the_device_waits_for(cuda):
-    link = _torch.link_to(SimpleNamespace(type="cuda"))
+    link = pytorch.link_to(SimpleNamespace(type="cuda"))
     values = np.arange(6.0).reshape(2, 3)
     moved = link.send(values)
     assert cuda == [

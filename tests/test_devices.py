@@ -23,8 +23,9 @@ from isokern import (
     load,
     save,
 )
-from isokern.devices import _cells, _voronoi
-from isokern.devices._trees import ordered_integers
+from isokern.devices import cells as device_cells
+from isokern.devices import voronoi
+from isokern.devices.trees import ordered_integers
 from test_voronoi import make_points
 
 KINDS = ["clustered", "tied", "offset", "repeated", "one large column", "single", "binary", "mixed"]
@@ -48,20 +49,20 @@ def some_rows(X, kind):
 @pytest.fixture
 def n_open(monkeypatch):
     """Return a list that takes the number of rows that devices leave to the core, call by call."""
-    counts, settled = [], _cells._settled
+    counts, settled = [], device_cells._settled
 
     def counting(source, fitted, numbers, dtype):
         counts.append(len(numbers))
         return settled(source, fitted, numbers, dtype)
 
-    monkeypatch.setattr(_cells, "_settled", counting)
+    monkeypatch.setattr(device_cells, "_settled", counting)
     return counts
 
 
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Let devices have memory for few rows at a time."""
-    monkeypatch.setattr("isokern.devices._operations._BUDGET", 2**19)
+    monkeypatch.setattr("isokern.devices.operations._BUDGET", 2**19)
 
 
 @pytest.fixture(scope="module")
@@ -220,7 +221,7 @@ def test_sparse_rows_without_any_value_have_cells(table):
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_the_pool_and_all_points_at_once_give_the_same_cells(library, table, monkeypatch):
     for lookup, pays in ((-1.0, True), (1e9, False)):
-        monkeypatch.setattr(_voronoi, "_LOOKUP", lookup)
+        monkeypatch.setattr(voronoi, "_LOOKUP", lookup)
         kernel = IsolationKernel("voronoi", 15, 100, random_state=0).fit(np.repeat(table, 2, axis=0))
         cells = kernel.apply(array_of(library, table))
         ((mapper, _),) = kernel._partitionings.on_devices.values()
@@ -262,7 +263,7 @@ def test_a_second_look_in_float64_leaves_fewer_rows_to_the_core(monkeypatch, n_o
     for given_rows, device in ((array_of("torch", X), None), (X, "torch:cpu"), (csr_tensor(X), None)):
         kernel.set_params(device=device)
         np.testing.assert_array_equal(to_numpy(kernel.apply(given_rows)), expected)
-        monkeypatch.setattr(_cells, "on_host", lambda xp, device: False)
+        monkeypatch.setattr(device_cells, "on_host", lambda xp, device: False)
         np.testing.assert_array_equal(to_numpy(kernel.apply(given_rows)), expected)
         monkeypatch.undo()
     assert n_open[0] > 200
@@ -274,7 +275,7 @@ def test_a_second_look_in_float64_leaves_fewer_rows_to_the_core(monkeypatch, n_o
 def test_devices_without_float64_give_the_same_cells(partitioning, table, monkeypatch):
     import torch
 
-    for module in ("_sources", "_trees", "_voronoi"):
+    for module in ("sources", "trees", "voronoi"):
         monkeypatch.setattr(f"isokern.devices.{module}.has_float64", lambda xp, device: False)
     X = 1e6 + table
     kernel = IsolationKernel(partitioning, 10, 64, random_state=0).fit(X)

@@ -20,8 +20,8 @@ from learning import assert_close, make_rows
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 pd = pytest.importorskip("pandas")
-from isokern.distributed import DaskIKOGDClassifier, _refining  # noqa: E402
-from isokern.distributed._learning import Rows  # noqa: E402
+from isokern.distributed import DaskIKOGDClassifier, refining  # noqa: E402
+from isokern.distributed.rounds import Rows  # noqa: E402
 
 SMALL = {"n_partitionings": 10, "n_cells": 16, "random_state": 0}
 N = 300
@@ -72,7 +72,7 @@ def test_steps_lower_the_loss_of_all_rows(loss):
 
     def total_loss(n_steps):
         model = DaskIKOGDClassifier(**SMALL, loss=loss, n_steps=n_steps, validation_fraction=0).fit(rows, labels)
-        return _refining.SMOOTH[loss]((2 * y - 1) * model.to_local().decision_function(X))[0].mean()
+        return refining.SMOOTH[loss]((2 * y - 1) * model.to_local().decision_function(X))[0].mean()
 
     losses = [total_loss(n_steps) for n_steps in (0, 2, 8)]
     assert losses == sorted(losses, reverse=True)
@@ -88,7 +88,7 @@ def test_sums_by_cell_are_those_of_a_loop(dtype, starts):
     for row, value in zip(cells, values, strict=True):
         for start, cell in zip(starts, row, strict=False):
             expected[start + int(cell)] += value
-    assert np.array_equal(_refining._sum_by_cell(cells, starts, values), expected)
+    assert np.array_equal(refining._sum_by_cell(cells, starts, values), expected)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -97,10 +97,10 @@ def test_the_gradient_is_that_of_the_loss(loss, n_classes):
     X, y = make_rows(40, n_classes)
     kernel = IsolationKernel(n_partitionings=3, n_cells=4, random_state=0).fit(X)
     rows = Rows(kernel.apply(X), y, np.random.default_rng(0).uniform(0, 2, 40))
-    problem = _refining.Problem(loss, kernel._cell_starts, np.arange(n_classes), np.arange(1.0, n_classes + 1))
+    problem = refining.Problem(loss, kernel._cell_starts, np.arange(n_classes), np.arange(1.0, n_classes + 1))
 
     def sums(w):
-        return _refining._loss_and_gradient(rows, w.reshape(12, problem.n_columns), problem)
+        return refining._loss_and_gradient(rows, w.reshape(12, problem.n_columns), problem)
 
     w = np.random.default_rng(1).normal(size=12 * problem.n_columns)
     assert check_grad(lambda w: sums(w)[0], lambda w: sums(w)[1].ravel(), w) < 1e-4

@@ -15,7 +15,8 @@ dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 import dask.array as da  # noqa: E402
 
-from isokern.distributed import DaskIKOGDClassifier, DaskIsolationKernel, _cluster, classifier  # noqa: E402
+from isokern.distributed import DaskIKOGDClassifier, DaskIsolationKernel, classifier  # noqa: E402
+from isokern.distributed import cluster as dask_cluster  # noqa: E402
 
 SMALL = {"n_partitionings": 10, "n_cells": 16, "n_steps": 2, "random_state": 0}
 MAP = {"n_partitionings": 10, "n_cells": 16, "random_state": 0}
@@ -131,22 +132,22 @@ def test_a_worker_without_isokern_is_named_with_the_cure():
 
 
 def test_a_worker_with_another_isokern_is_refused(client, monkeypatch):
-    monkeypatch.setattr(_cluster, "__version__", "9.9")
+    monkeypatch.setattr(dask_cluster, "__version__", "9.9")
     with pytest.raises(ImportError, match=r"isokern 9\.9 must be installed on every worker; on .* got "):
         DaskIsolationKernel(**MAP).fit(make_blocks()[0])
 
 
 def test_a_scheduler_that_does_not_answer_is_an_error_that_names_it(monkeypatch):
-    monkeypatch.setattr(_cluster, "_TIMEOUT", "300ms")
+    monkeypatch.setattr(dask_cluster, "_TIMEOUT", "300ms")
     with (
         pytest.raises(OSError, match=r"nothing answers at tcp://127\.0\.0\.1:9\. Start one"),
-        _cluster.connected("tcp://127.0.0.1:9"),
+        dask_cluster.connected("tcp://127.0.0.1:9"),
     ):
         pass
 
 
 def test_a_cluster_without_workers_is_an_error(monkeypatch):
-    monkeypatch.setattr(_cluster, "_PATIENCE", "200ms")
+    monkeypatch.setattr(dask_cluster, "_PATIENCE", "200ms")
     options = {"n_workers": 0, "processes": False, "dashboard_address": ":0"}
     with (
         distributed.LocalCluster(**options) as cluster,

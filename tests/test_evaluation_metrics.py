@@ -26,7 +26,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from isokern import IKOGDClassifier, IKOGDRegressor
 from isokern.evaluation import holdout, prequential
-from isokern.evaluation._scores import score_bins
+from isokern.evaluation.scores import score_bins
 from learning import SMALL, make_rows
 
 FROM_LABELS = ["balanced_accuracy", "f1", "kappa"]

@@ -10,10 +10,10 @@ from unittest.mock import Mock
 
 import pytest
 
-from isokern.experiments import _worker
-from isokern.experiments._experiment import Plan
-from isokern.experiments._records import Records
-from isokern.experiments._run import run
+from isokern.experiments import worker
+from isokern.experiments.experiment import Plan
+from isokern.experiments.records import Records
+from isokern.experiments.runner import run
 from toy_experiment import cell, measure, toy
 
 PLAN = Plan()
@@ -107,7 +107,7 @@ def test_without_a_folder_nothing_is_kept():
 
 
 def test_a_run_goes_on_after_cells_that_come_to_no_end_and_says_why_they_did_not(tmp_path, monkeypatch):
-    monkeypatch.setattr(_worker, "GRACE", 0.5)
+    monkeypatch.setattr(worker, "GRACE", 0.5)
     cells = [cell("tell", 1), cell("raise"), cell("tell", 2), cell("sleep", 30), cell("die"), cell("square", 3)]
     records = run(toy(*cells), replace(PLAN, time_limit=1.0), tmp_path)
     assert [record.pop("stopped", None) for record in records] == [
@@ -130,7 +130,7 @@ def test_a_run_goes_on_after_cells_that_come_to_no_end_and_says_why_they_did_not
 
 
 def test_a_lack_of_memory_is_told_in_one_line():
-    measured, error = _worker._attempt(measure, cell("exhaust"), PLAN)
+    measured, error = worker._attempt(measure, cell("exhaust"), PLAN)
     assert measured is None
     assert re.fullmatch(r"_?(Array)?MemoryError: Unable to allocate .*", error)
 
@@ -138,7 +138,7 @@ def test_a_lack_of_memory_is_told_in_one_line():
 @pytest.fixture
 def in_this_process(monkeypatch):
     """Measure in this process, without the wait for another one."""
-    monkeypatch.setattr(_worker.Worker, "measure", lambda self, function, *arguments: function(*arguments))
+    monkeypatch.setattr(worker.Worker, "measure", lambda self, function, *arguments: function(*arguments))
 
 
 @pytest.mark.usefixtures("in_this_process")

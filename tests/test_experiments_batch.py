@@ -8,9 +8,9 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from isokern.experiments import settings
-from isokern.experiments._experiment import Plan
-from isokern.experiments._methods import METHODS
-from isokern.experiments._paper import batch, effect_of_t
+from isokern.experiments.experiment import Plan
+from isokern.experiments.methods import METHODS
+from isokern.experiments.paper import batch, effect_of_t
 from tiny_datasets import column, lines, measured, write_tiny
 
 

@@ -13,8 +13,8 @@ from sklearn.svm import SVC
 from isokern import IsolationKernel
 from isokern.data import list_datasets
 from isokern.data.catalogue import Dataset
-from isokern.experiments import Plan, _machines, settings
-from isokern.experiments._paper import additive, gpu, svm
+from isokern.experiments import Plan, machines, settings
+from isokern.experiments.paper import additive, gpu, svm
 from tiny_datasets import column, lines, measured, quadrants, write_tiny
 
 FROM_DATA = "SVM, lambda from data"
@@ -113,20 +113,20 @@ def test_psi_of_the_laplacian_kernel_is_that_of_the_best_cross_validation(monkey
     X, y = quadrants(300)
     data = Dataset(X, y, X, y, "a9a")
     monkeypatch.setattr(settings, "N_CELLS_SEARCHED", {"quick": (2, 64)})
-    assert _machines.laplacian_psi(data, Plan(), 0) == 64
+    assert machines.laplacian_psi(data, Plan(), 0) == 64
 
 
 def test_libsvm_on_blocks_of_a_kernel_is_libsvm_on_the_kernel():
     X, y = quadrants(1500)
     data = Dataset(X[:300], y[:300], X[300:], y[300:], "")
     machine = SVC(kernel=functools.partial(laplacian_kernel, gamma=0.7)).fit(X[:300], y[:300])
-    assert _machines.libsvm_accuracy(_machines.named_kernel("laplacian", 0.7), data) == machine.score(X[300:], y[300:])
+    assert machines.libsvm_accuracy(machines.named_kernel("laplacian", 0.7), data) == machine.score(X[300:], y[300:])
 
 
 def test_no_gram_matrix_is_larger_than_memory_allows(monkeypatch):
     X, y = quadrants(30)
     monkeypatch.setattr(settings, "LIBSVM_ROWS", 20)
-    few = _machines.for_libsvm(Dataset(X, y, X, y, ""))
+    few = machines.for_libsvm(Dataset(X, y, X, y, ""))
     assert (few.X_train.shape, few.y_train.shape, few.X_test.shape) == ((20, 4), (20,), (30, 4))
 
 
@@ -178,7 +178,7 @@ def test_the_kernel_of_cells_is_the_isolation_kernel():
     X, _ = quadrants(40)
     kernel = IsolationKernel("voronoi", 20, 8, random_state=0).fit(X)
     cells = kernel.apply(X)
-    np.testing.assert_array_equal(_machines.cells_kernel(cells[:15], cells), kernel.similarity(X[:15], X))
+    np.testing.assert_array_equal(machines.cells_kernel(cells[:15], cells), kernel.similarity(X[:15], X))
 
 
 @pytest.mark.parametrize(("map_of_chi2", "holds"), [(0.865, [True, True, True]), (0.86, [True, False, True])])

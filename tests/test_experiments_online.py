@@ -7,10 +7,10 @@ import pytest
 
 from isokern import plotting
 from isokern.experiments import settings
-from isokern.experiments._experiment import Plan
-from isokern.experiments._methods import METHODS
-from isokern.experiments._paper import dot_product, online, primal_dual
-from isokern.experiments._stream import load_stream, shuffled_rows
+from isokern.experiments.experiment import Plan
+from isokern.experiments.methods import METHODS
+from isokern.experiments.paper import dot_product, online, primal_dual
+from isokern.experiments.stream import load_stream, shuffled_rows
 from tiny_datasets import column, lines, measured, write_tiny
 
 CELL = {"dataset": "covertype", "source": "covertype", "seed": 0}
@@ -80,7 +80,7 @@ def test_every_method_follows_the_stream_to_its_end(plan):
 def test_a_run_out_of_time_stops_by_itself_and_keeps_what_it_has(monkeypatch, plan, n_looks, n_rows):
     """The clock says that time is over after it was looked at so many times."""
     looks = iter([False] * n_looks)
-    monkeypatch.setattr("isokern.experiments._paper.online._Run.is_over", lambda run: next(looks, True))
+    monkeypatch.setattr("isokern.experiments.paper.online._Run.is_over", lambda run: next(looks, True))
     cell = CELL | {"method": "OGD"}
     record = cell | online.EXPERIMENT.measure(cell, plan)
     assert record["stopped_at_row"] == n_rows
@@ -102,7 +102,7 @@ def test_the_figure_names_a_run_that_was_ended_from_outside():
 
 def test_a_rival_may_run_out_of_time_in_the_initial_set(monkeypatch, plan):
     monkeypatch.setattr(settings, "BLOCK_ROWS", 50)
-    monkeypatch.setattr("isokern.experiments._paper.online._Run.is_over", lambda run: True)
+    monkeypatch.setattr("isokern.experiments.paper.online._Run.is_over", lambda run: True)
     assert online.EXPERIMENT.measure(CELL | {"method": "NOGD"}, plan)["n_support"] <= 50
 
 
@@ -174,7 +174,7 @@ def test_the_verdicts_of_primal_dual_follow_the_numbers(share, dual_share, secon
 
 
 def test_a_dual_form_out_of_time_says_at_which_row(monkeypatch, plan):
-    monkeypatch.setattr("isokern.experiments._paper.primal_dual.Stopwatch.elapsed", 1000.0)
+    monkeypatch.setattr("isokern.experiments.paper.primal_dual.Stopwatch.elapsed", 1000.0)
     record = primal_dual.EXPERIMENT.measure(CELL | {"method": "IK-OGD(dual)"}, plan)
     assert record["stopped_at_row"] == 16  # the first block
 

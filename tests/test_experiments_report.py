@@ -10,11 +10,11 @@ import pytest
 
 from isokern import experiments, plotting
 from isokern.experiments import Plan, Result, Table, Verdict
-from isokern.experiments._page import Grid, Link, Mark, Paragraph, html_page, markdown_page
-from isokern.experiments._plan import make_plan
-from isokern.experiments._report import write_report
-from isokern.experiments._result import conclude, write
-from isokern.experiments._tables import as_csv, as_texts
+from isokern.experiments.page import Grid, Link, Mark, Paragraph, html_page, markdown_page
+from isokern.experiments.plan import make_plan
+from isokern.experiments.report import write_report
+from isokern.experiments.result import conclude, write
+from isokern.experiments.tables import as_csv, as_texts
 from tiny_datasets import write_tiny
 from toy_experiment import cell, toy
 
@@ -245,7 +245,7 @@ def test_every_experiment_has_a_function_that_says_what_it_does(name):
 
 
 def test_an_experiment_is_run_by_its_function(monkeypatch, tmp_path):
-    monkeypatch.setattr("isokern.experiments._worker.Worker.measure", lambda self, function, *given: function(*given))
+    monkeypatch.setattr("isokern.experiments.worker.Worker.measure", lambda self, function, *given: function(*given))
     monkeypatch.setattr("isokern.experiments.find", lambda name: toy(cell("square", 3)))
     result = experiments.batch(out=tmp_path)
     assert isinstance(result, Result)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from isokern.experiments import settings
-from isokern.experiments._experiment import Plan
-from isokern.experiments._paper import contours, kernel_shape
+from isokern.experiments.experiment import Plan
+from isokern.experiments.paper import contours, kernel_shape
 from tiny_datasets import crowded_corner, measured, write_tiny
 
 # -- kernel-shape

@@ -11,8 +11,8 @@ import threading
 
 import pytest
 
-from isokern import _files
-from isokern._files import replacing
+from isokern import files
+from isokern.files import replacing
 
 
 def names(folder):
@@ -65,7 +65,7 @@ with runpy.run_path(sys.argv[1])["replacing"](sys.argv[2]) as file:
     file.flush()
     os.kill(os.getpid(), signal.SIGKILL)
 """
-    done = subprocess.run([sys.executable, "-c", code, _files.__file__, str(path)], check=False, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code, files.__file__, str(path)], check=False, timeout=60)
     assert done.returncode == -signal.SIGKILL
     assert path.read_bytes() == b"old"
 

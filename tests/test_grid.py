@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from isokern import IsolationKernel, _core
-from isokern._rows import core_rows
+from isokern.rows import core_rows
 from test_voronoi import twin
 
 needs_bytes = pytest.mark.skipif(

@@ -9,8 +9,8 @@ from sklearn.metrics import pairwise
 
 import reference_rivals
 from isokern import NOGDClassifier, OGDClassifier
-from isokern._rows import core_rows
 from isokern.kernels import KERNELS, NamedKernel
+from isokern.rows import core_rows
 from learning import make_rows
 
 FORMS = {"dense": np.asarray, "csr": sparse.csr_array}

@@ -358,7 +358,7 @@ def test_blocks_are_slices_of_the_whole(saved, size, initial, piece, options):
     X, y = read_libsvm(path, **options)
     bounds = [0, *range(min(25, initial or size), 25, size), 25]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("isokern.data._lines._PIECE", piece)
+        patch.setattr("isokern.data.lines._PIECE", piece)
         blocks = list(iter_libsvm(path, size, initial=initial, **options))
     assert len(blocks) == len(bounds) - 1
     for (part, labels), begin, end in zip(blocks, bounds, bounds[1:], strict=False):

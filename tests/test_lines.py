@@ -17,7 +17,7 @@ import pytest
 from scipy import sparse
 
 from isokern.data import iter_libsvm, read_libsvm, write_libsvm
-from isokern.data._lines import line_chunks
+from isokern.data.lines import line_chunks
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -58,7 +58,7 @@ def path(tmp_path):
 @pytest.fixture
 def piece(monkeypatch):
     """Return a function that sets how many bytes are read at a time."""
-    return lambda size: monkeypatch.setattr("isokern.data._lines._PIECE", size)
+    return lambda size: monkeypatch.setattr("isokern.data.lines._PIECE", size)
 
 
 # ------------------------------------------------------------------------------------------------ pieces, archives
@@ -177,7 +177,7 @@ def test_a_path_that_cannot_be_opened_gives_the_error_of_open(tmp_path, function
 @every_kind
 @pytest.mark.parametrize("size", [1, 7, 64])
 def test_a_line_may_be_as_long_as_the_limit_but_no_longer(path, piece, monkeypatch, compress, size):
-    monkeypatch.setattr("isokern.data._lines._LONGEST_LINE", 100)
+    monkeypatch.setattr("isokern.data.lines._LONGEST_LINE", 100)
     piece(size)
     path.write_bytes(compress(b"1 1:1\n" + b"1".ljust(100) + b"\n1\n" + b"1".ljust(100)))
     assert read_libsvm(path)[0].shape == (4, 1)
@@ -312,7 +312,7 @@ def test_a_file_left_before_its_end_is_closed(path):
 def test_a_reader_that_is_left_unfinished_waits_for_no_thread(tmp_path, monkeypatch):
     path = tmp_path / "rows"
     path.write_bytes(b"1 1:1\n" * 1000)
-    monkeypatch.setattr("isokern.data._lines._PIECE", 64)
+    monkeypatch.setattr("isokern.data.lines._PIECE", 64)
     chunks = line_chunks(path)
     next(chunks)
 

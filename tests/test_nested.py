@@ -8,8 +8,8 @@ import sklearn
 from scipy import sparse
 
 from isokern import IsolationKernel, _core
-from isokern._rows import core_rows, n_rows
-from isokern.learners._nested import LateKernel, can_share, nested_cells
+from isokern.learners.nested import LateKernel, can_share, nested_cells
+from isokern.rows import core_rows, n_rows
 from test_voronoi import KINDS, make_points, twin
 
 SIZES = [2, 3, 16, 128, 129, 200, 500]

@@ -22,7 +22,7 @@ from isokern import (
     NOGDClassifier,
     OGDClassifier,
 )
-from isokern._container import write_container
+from isokern.container import write_container
 from isokern.persistence import load, read_file, save, write_file
 from learning import SMALL, make_rows
 
@@ -207,7 +207,7 @@ def test_a_header_that_is_wrong_is_an_error(header, match, path):
 
 
 def test_a_header_that_is_no_json_is_an_error(path, monkeypatch):
-    monkeypatch.setattr("isokern._container.json.dumps", lambda *_, **__: "[" * 100_000)
+    monkeypatch.setattr("isokern.container.json.dumps", lambda *_, **__: "[" * 100_000)
     write_container(path, None, [], "0")
     assert_refused(path, "damaged")
 

@@ -191,7 +191,7 @@ def test_threads_change_nothing(n_classes, rival):
 def test_blocks_change_nothing(rival, monkeypatch):
     X, y, _ = stream(100)
     expected = scores_after(rival, X, y)
-    monkeypatch.setattr("isokern._rows._BLOCK_ROWS", 3)
+    monkeypatch.setattr("isokern.rows._BLOCK_ROWS", 3)
     assert np.array_equal(scores_after(rival, X, y), expected)
 
 
@@ -485,7 +485,7 @@ def test_values_that_a_kernel_refuses_leave_a_model_as_it_was(method, n_learned,
 @pytest.fixture
 def tiny_row_blocks(monkeypatch):
     """Let learners take rows in blocks of 256, the fewest there are."""
-    monkeypatch.setattr("isokern._rows._BLOCK_ROWS", 256)
+    monkeypatch.setattr("isokern.rows._BLOCK_ROWS", 256)
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])

@@ -189,7 +189,7 @@ def test_cells_do_not_depend_on_the_size_of_blocks(form, scale, partitioning, X,
     kernel = IsolationKernel(partitioning, 15, 16, scale=scale, random_state=0)
     expected = kernel.fit(given).apply(given)
     for size in (1, 7, 59, 60, 61):
-        monkeypatch.setattr("isokern._rows._BLOCK_ROWS", size)
+        monkeypatch.setattr("isokern.rows._BLOCK_ROWS", size)
         np.testing.assert_array_equal(kernel.fit(given).apply(given), expected)
 
 
@@ -204,7 +204,7 @@ def test_rows_of_many_values_come_in_smaller_blocks(monkeypatch):
     X = np.random.default_rng(0).normal(size=(600, 3))
     kernel = IsolationKernel("tree", 3, 64, random_state=0).fit(X)
     expected = kernel.apply(X)
-    monkeypatch.setattr("isokern._rows._BLOCK_VALUES", 10)
+    monkeypatch.setattr("isokern.rows._BLOCK_VALUES", 10)
     np.testing.assert_array_equal(kernel.apply(X), expected)
 
 

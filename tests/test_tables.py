@@ -49,8 +49,8 @@ def parquet_file(tmp_path):
 @pytest.fixture
 def tiny_pieces(monkeypatch):
     """Let files be read in pieces of few bytes and few rows."""
-    monkeypatch.setattr("isokern.data._lines._PIECE", 16)
-    monkeypatch.setattr("isokern.data._parquet._PIECE_VALUES", 6)
+    monkeypatch.setattr("isokern.data.lines._PIECE", 16)
+    monkeypatch.setattr("isokern.data.parquet._PIECE_VALUES", 6)
 
 
 # CSV: what is read
@@ -285,7 +285,7 @@ def test_blank_lines_count_when_a_line_is_named(csv_file):
 
 
 def test_the_rows_before_a_bad_piece_are_still_given(csv_file, monkeypatch):
-    monkeypatch.setattr("isokern.data._lines._PIECE", 16)
+    monkeypatch.setattr("isokern.data.lines._PIECE", 16)
     stream = iter_csv(csv_file("x,y\n" + "1,2\n" * 50 + "1,abc\n"), 10)
     assert [len(next(stream)[0]) for _ in range(4)] == [10] * 4
     with pytest.raises(ValueError, match=r"rows.csv, line 52: "):

@@ -11,7 +11,7 @@ from scipy import linalg, sparse
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from isokern import IsolationKernel, NOGDClassifier
-from isokern._checks import one_thread_if_small
+from isokern.checks import one_thread_if_small
 
 PARTITIONINGS = ["tree", "voronoi"]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from isokern.data import list_datasets, write_libsvm
-from isokern.experiments._records import Records
+from isokern.experiments.records import Records
 
 
 def band(n, seed=0):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from isokern.experiments._experiment import Experiment, Table, Verdict
+from isokern.experiments.experiment import Experiment, Table, Verdict
 
 DEEDS = {
     "square": lambda n: {"square": np.int64(n * n), "seconds": 0.25},

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from isokern import _core
-from isokern._checks import is_integer, n_threads, one_of
-from isokern._rows import CoreRows, RowsEstimator, as_scipy, check_finite, check_rows, core_rows, row_blocks
-from isokern._scaling import Scaling, check_scale
+from isokern.checks import is_integer, n_threads, one_of
 from isokern.devices import is_compiled_core, torch_device
 from isokern.partitionings import PARTITIONINGS, IsolationTrees, OwnPartitionings, Partitioning, VoronoiCells
+from isokern.rows import CoreRows, RowsEstimator, as_scipy, check_finite, check_rows, core_rows, row_blocks
+from isokern.scaling import Scaling, check_scale
 
 _LARGEST_AUTO = 16384
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))

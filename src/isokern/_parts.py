@@ -12,21 +12,21 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 
 from isokern import _core, _soundness, learners
-from isokern._rows import CsrRows
-from isokern._scaling import Scaling
 from isokern.feature_map import IsolationKernel
 from isokern.kernels import NamedKernel
-from isokern.learners._calibration import ScoreWindow
-from isokern.learners._dual import BudgetedDual, Counts, KernelDual
-from isokern.learners._linear import LinearModel
-from isokern.learners._online import HeldRows, OnlineLearner
-from isokern.learners._weights import CellWeights, SupportVectors
 from isokern.learners.adaraker import AdaRakerModel
 from isokern.learners.budgets import BUDGETS, Budget
+from isokern.learners.calibration import ScoreWindow
+from isokern.learners.duals import BudgetedDual, Counts, KernelDual
 from isokern.learners.fogd import FourierModel
+from isokern.learners.linear import LinearModel
 from isokern.learners.nogd import NystromModel
 from isokern.learners.svc import IKSVC
+from isokern.learners.warm_up import HeldRows, OnlineLearner
+from isokern.learners.weights import CellWeights, SupportVectors
 from isokern.partitionings import IsolationTrees, VoronoiCells
+from isokern.rows import CsrRows
+from isokern.scaling import Scaling
 
 State = dict[str, Any]
 

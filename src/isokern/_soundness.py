@@ -12,23 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from isokern._rows import CoreRows, CsrRows, core_rows, n_columns, n_rows
-from isokern._scaling import Scaling
 from isokern.feature_map import IsolationKernel
 from isokern.kernels import NamedKernel, check_kernel
-from isokern.learners._calibration import ScoreWindow
 from isokern.learners._cells import CellLearner
-from isokern.learners._classes import OnlineClassifier
-from isokern.learners._dual import BudgetedDual, Counts, KernelDual
-from isokern.learners._linear import LinearModel
-from isokern.learners._online import HeldRows, OnlineLearner
-from isokern.learners._weights import CellWeights, Coefficients, SupportVectors
 from isokern.learners.adaraker import AdaRakerModel
 from isokern.learners.budgets import Budget
+from isokern.learners.calibration import ScoreWindow
+from isokern.learners.classes import OnlineClassifier
+from isokern.learners.duals import BudgetedDual, Counts, KernelDual
 from isokern.learners.fogd import FourierModel
+from isokern.learners.linear import LinearModel
 from isokern.learners.nogd import NystromModel
 from isokern.learners.svc import IKSVC
+from isokern.learners.warm_up import HeldRows, OnlineLearner
+from isokern.learners.weights import CellWeights, Coefficients, SupportVectors
 from isokern.partitionings import IsolationTrees, VoronoiCells
+from isokern.rows import CoreRows, CsrRows, core_rows, n_columns, n_rows
+from isokern.scaling import Scaling
 
 _LARGEST_ROUND = 2**61
 _LARGEST_SCORES = 2**20  # each takes memory, even before there is a support vector

@@ -11,15 +11,9 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from isokern import _core
-from isokern._checks import n_threads, unchanged_on_error
 from isokern._drawing import FLOATS, DrawnPartitionings
-from isokern._libraries import check_foreign, check_same_place, is_foreign, like, namespace, to_host
-from isokern._rows import (
-    check_rows,
-    csr_class,
-    n_rows,
-    row_blocks,
-)
+from isokern.arrays import check_foreign, check_same_place, is_foreign, like, namespace, to_host
+from isokern.checks import n_threads, unchanged_on_error
 from isokern.devices import (
     FittedMap,
     cells_of_foreign,
@@ -29,6 +23,12 @@ from isokern.devices import (
     is_compiled_core,
 )
 from isokern.partitionings import OwnPartitionings, Partitioning
+from isokern.rows import (
+    check_rows,
+    csr_class,
+    n_rows,
+    row_blocks,
+)
 
 _INT32_MAX = np.iinfo(np.int32).max
 _FEW_ROWS = 64

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from isokern import _core
-from isokern._checks import is_integer, is_number, one_of
-from isokern._rows import CoreRows, as_scipy, n_rows
+from isokern.checks import is_integer, is_number, one_of
+from isokern.rows import CoreRows, as_scipy, n_rows
 
 KERNELS = ("laplacian", "gaussian", "polynomial", "chi2", "intersection")
 NON_NEGATIVE = ("chi2", "intersection")  # defined for X of at least 0

@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from isokern import _core
 from isokern.feature_map import IsolationKernel
 from isokern.learners import IKOGDClassifier, IKOGDRegressor
-from isokern.learners._calibration import ScoreWindow
-from isokern.learners._classes import is_text
-from isokern.learners._weights import CellWeights
+from isokern.learners.calibration import ScoreWindow
+from isokern.learners.classes import is_text
+from isokern.learners.weights import CellWeights
 
 Learner = IKOGDClassifier | IKOGDRegressor
 

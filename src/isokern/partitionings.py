@@ -12,8 +12,8 @@ from scipy import linalg, sparse
 from sklearn.base import clone
 
 from isokern import _core
-from isokern._checks import is_integer, one_thread_if_small
-from isokern._rows import CoreRows, as_scipy, n_columns, n_rows
+from isokern.checks import is_integer, one_thread_if_small
+from isokern.rows import CoreRows, as_scipy, n_columns, n_rows
 
 # When to look for principal axes, and how many to take.
 _FEWEST_COLUMNS, _MOST_COLUMNS = 24, 2048

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from isokern._container import ContainerReader, can_hold, describe_array, open_container, write_container
 from isokern._parts import ESTIMATORS, PARTS, State
+from isokern.container import ContainerReader, can_hold, describe_array, open_container, write_container
 
 Path = str | os.PathLike[str]
 

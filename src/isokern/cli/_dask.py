@@ -15,13 +15,13 @@ from rich.text import Text
 
 from isokern.cli._input import Input
 from isokern.cli._show import errors
-from isokern.evaluation._labels import checked_block
+from isokern.evaluation.labels import checked_block
 
 
 def fit_on_cluster(make_learner: Callable[..., Any], source: Input, address: str) -> tuple[Any, dict[str, Any]]:
     """Return an ordinary learner, fitted on a cluster, and what there is to say about it."""
     from isokern.distributed import DaskIKOGDClassifier
-    from isokern.distributed._cluster import connected
+    from isokern.distributed.cluster import connected
 
     learner = make_learner(methods={"ik-ogd": DaskIKOGDClassifier})
     if not isinstance(learner, DaskIKOGDClassifier):

@@ -12,11 +12,11 @@ import typer
 from numpy.typing import NDArray
 
 from isokern import data
-from isokern._checks import one_of
+from isokern.checks import one_of
 from isokern.cli._options import panel
-from isokern.data._lines import is_stream
+from isokern.data.lines import is_stream
 from isokern.data.tables import column_names
-from isokern.evaluation._labels import checked_block
+from isokern.evaluation.labels import checked_block
 
 FORMATS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}  # all other files are LIBSVM text
 _COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")

@@ -7,7 +7,7 @@ import inspect
 from typing import Annotated, Any
 
 import isokern
-from isokern._checks import one_of
+from isokern.checks import one_of
 from isokern.cli._options import panel
 
 METHODS: dict[str, Any] = {

@@ -15,11 +15,11 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.utils import shuffle
 
 from isokern import IKOGDClassifier, NOGDClassifier, plotting
-from isokern._files import replacing
 from isokern.cli._options import check_target
 from isokern.cli._show import results
 from isokern.data import blocks
 from isokern.evaluation import Prequential
+from isokern.files import replacing
 
 _BLOCK = 1000
 

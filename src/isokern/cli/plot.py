@@ -12,11 +12,11 @@ import typer
 
 import isokern
 from isokern import plotting
-from isokern._checks import one_of
-from isokern._files import replacing
+from isokern.checks import one_of
 from isokern.cli import _input, _options
 from isokern.cli._input import Input, listed
 from isokern.cli._show import print_facts
+from isokern.files import replacing
 
 FORMATS = (".png", ".pdf", ".svg")
 

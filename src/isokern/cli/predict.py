@@ -11,11 +11,11 @@ from typing import Annotated, Any, TextIO
 import typer
 
 import isokern
-from isokern._files import replacing
 from isokern.cli import _input
 from isokern.cli._input import Input, label_text, listed
 from isokern.cli._options import Block, Device, Model, Quiet, check_target, use_device
 from isokern.cli._show import followed
+from isokern.files import replacing
 
 Out = Annotated[str, typer.Option("--out", "-o", help="Where to write; - is standard output.")]
 Scores = Annotated[bool, typer.Option("--scores", help="Write scores: a line of classes, then a line for each row.")]

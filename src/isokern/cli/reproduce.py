@@ -15,11 +15,11 @@ from isokern import experiments
 from isokern.cli._options import Quiet, panel
 from isokern.cli._show import errors, print_remark, results
 from isokern.experiments import Experiment, Plan, Result
-from isokern.experiments._experiment import Cell, is_stopped
-from isokern.experiments._plan import check_use, is_used, make_plan
-from isokern.experiments._report import write_report
-from isokern.experiments._result import conclude, outcome, write
-from isokern.experiments._run import run
+from isokern.experiments.experiment import Cell, is_stopped
+from isokern.experiments.plan import check_use, is_used, make_plan
+from isokern.experiments.report import write_report
+from isokern.experiments.result import conclude, outcome, write
+from isokern.experiments.runner import run
 
 _files, _how_much = panel("Files"), panel("How much")
 _STYLES = {True: "green", False: "red", None: "yellow"}

@@ -17,7 +17,7 @@ from isokern.cli._run import Checkpoints, Run
 from isokern.cli._show import as_text, errors, print_facts, rows_progress
 from isokern.cli._signals import Interrupts
 from isokern.cli.fit import name_columns
-from isokern.data._lines import is_stream
+from isokern.data.lines import is_stream
 
 _option = panel("The run")
 

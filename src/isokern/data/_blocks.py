@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from isokern._checks import is_integer
+from isokern.checks import is_integer
 
 
 def blocks(X: Any, y: Any = None, size: int = 1000, *, initial: int | None = None) -> Iterator[tuple[Any, Any]]:

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isokern._checks import one_of
-from isokern.data._datasets import PAPER, STAND_INS, DatasetInfo, find_file, places, stem_of
-from isokern.data._download import download as fetch
+from isokern.checks import one_of
+from isokern.data.datasets import PAPER, STAND_INS, DatasetInfo, find_file, places, stem_of
+from isokern.data.download import download as fetch
 from isokern.data.libsvm import read_libsvm
 
 _SPLIT_SEED = 0

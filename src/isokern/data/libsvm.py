@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
 
 from isokern import _core
-from isokern._checks import is_integer, n_threads
-from isokern._files import replacing
-from isokern._rows import CsrRows, check_finite, csr_class, row_blocks
-from isokern.data._archives import compressing
+from isokern.checks import is_integer, n_threads
 from isokern.data._blocks import check_sizes, rebatched
-from isokern.data._lines import PathLike, is_stream, line_chunks, name_of
+from isokern.data.archives import compressing
+from isokern.data.lines import PathLike, is_stream, line_chunks, name_of
+from isokern.files import replacing
+from isokern.rows import CsrRows, check_finite, csr_class, row_blocks
 
 _LARGEST_INDEX = np.iinfo(np.int32).max
 

@@ -14,19 +14,19 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from isokern._checks import is_integer, is_number
-from isokern.distributed._cluster import Cluster
-from isokern.distributed._collections import as_column, as_rows, blocks_of, check_columns
-from isokern.distributed._learning import learn_round, make_block
-from isokern.distributed._predicting import count_right, decision_function_block, predict_block, predict_proba_block
-from isokern.distributed._refining import SMOOTH, refine
-from isokern.distributed._remote import RemoteEstimator
-from isokern.distributed._survey import Survey
+from isokern.checks import is_integer, is_number
+from isokern.distributed.cluster import Cluster
+from isokern.distributed.collections import as_column, as_rows, blocks_of, check_columns
 from isokern.distributed.kernel import check_drawn, sent_kernel
+from isokern.distributed.predicting import count_right, decision_function_block, predict_block, predict_proba_block
+from isokern.distributed.refining import SMOOTH, refine
+from isokern.distributed.remote import RemoteEstimator
+from isokern.distributed.rounds import learn_round, make_block
+from isokern.distributed.survey import Survey
 from isokern.feature_map import IsolationKernel
 from isokern.learners import IKOGDClassifier
-from isokern.learners._classes import check_two_classes
-from isokern.learners._mapped import draw_seed
+from isokern.learners.classes import check_two_classes
+from isokern.learners.kernel_source import draw_seed
 
 _MOST_HELD_OUT = 10_000
 _logger = logging.getLogger("isokern.distributed")

@@ -11,12 +11,12 @@ from scipy import sparse
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from isokern._rows import csr_class
-from isokern.distributed._cluster import Cluster
-from isokern.distributed._collections import as_rows, check_columns
-from isokern.distributed._remote import RemoteEstimator
-from isokern.distributed._survey import Survey, in_partition
+from isokern.distributed.cluster import Cluster
+from isokern.distributed.collections import as_rows, check_columns
+from isokern.distributed.remote import RemoteEstimator
+from isokern.distributed.survey import Survey, in_partition
 from isokern.feature_map import IsolationKernel
+from isokern.rows import csr_class
 
 
 class DaskIsolationKernel(TransformerMixin, RemoteEstimator):

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from isokern.evaluation._labels import as_pair, checked_block
-from isokern.evaluation._learner import Block, as_learner, learns_numbers, mapped, n_support_of, outputs, timed
-from isokern.evaluation._metrics import EXACT, Metrics
-from isokern.evaluation._records import HoldoutRecord
+from isokern.evaluation.labels import as_pair, checked_block
+from isokern.evaluation.learner import Block, as_learner, learns_numbers, mapped, n_support_of, outputs, timed
+from isokern.evaluation.metrics import EXACT, Metrics
+from isokern.evaluation.records import HoldoutRecord
 
 
 def holdout(

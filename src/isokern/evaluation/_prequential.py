@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import _num_samples
 
-from isokern._checks import is_integer
-from isokern.evaluation._labels import as_pair, checked_block
-from isokern.evaluation._learner import Block, Outputs, as_learner, learns_numbers, mapped, n_support_of, outputs, timed
-from isokern.evaluation._metrics import CLASSIFICATION, Metrics
-from isokern.evaluation._records import Record
+from isokern.checks import is_integer
+from isokern.evaluation.labels import as_pair, checked_block
+from isokern.evaluation.learner import Block, Outputs, as_learner, learns_numbers, mapped, n_support_of, outputs, timed
+from isokern.evaluation.metrics import CLASSIFICATION, Metrics
+from isokern.evaluation.records import Record
 
 
 class Prequential:

@@ -11,11 +11,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
-from isokern._checks import one_of
-from isokern.experiments._experiment import Experiment, Plan, Table, Verdict
-from isokern.experiments._plan import check_use, make_plan, nearest
-from isokern.experiments._result import Result, conclude, write
-from isokern.experiments._run import run
+from isokern.checks import one_of
+from isokern.experiments.experiment import Experiment, Plan, Table, Verdict
+from isokern.experiments.plan import check_use, make_plan, nearest
+from isokern.experiments.result import Result, conclude, write
+from isokern.experiments.runner import run
 
 # In the order of the paper. The module of each is in ``_paper``, apart from the functions, which have its name.
 NAMES = (
@@ -94,7 +94,7 @@ def find(name: str) -> Experiment:
     """
     if name not in NAMES:
         raise ValueError(f'name must be one of {one_of(NAMES)}; got "{name}".{nearest(name, NAMES)}')
-    return import_module(f"{__name__}._paper.{name.replace('-', '_')}").EXPERIMENT
+    return import_module(f"{__name__}.paper.{name.replace('-', '_')}").EXPERIMENT
 
 
 def _function(name: str, sentence: str) -> Function:

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from isokern import _core
-from isokern._checks import is_number, one_of, unchanged_on_error
-from isokern._libraries import is_foreign, to_host
+from isokern.arrays import is_foreign, to_host
+from isokern.checks import is_number, one_of, unchanged_on_error
 from isokern.feature_map import IsolationKernel
-from isokern.learners._mapped import MappedEstimator
-from isokern.learners._online import OnlineLearner, check_weights
-from isokern.learners._weights import CellWeights, SupportVectors
+from isokern.learners.kernel_source import MappedEstimator
+from isokern.learners.warm_up import OnlineLearner, check_weights
+from isokern.learners.weights import CellWeights, SupportVectors
 
 SCHEDULES = {"constant": 0.5, "decaying": 1.0, "adagrad": 2.0}  # with the learning rate that "auto" means
 EVALUATIONS = ("primal", "naive", "dual")

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isokern import _core
-from isokern._checks import is_integer, is_number, n_threads, one_of, own_arrays
-from isokern._rows import CoreRows, n_rows, row_blocks
-from isokern.learners._dual import Counts
-from isokern.learners._linear import project, random_directions
-from isokern.learners._online import learning_blocks
-from isokern.learners._rival import RivalClassifier
+from isokern.checks import is_integer, is_number, n_threads, one_of, own_arrays
+from isokern.learners.duals import Counts
+from isokern.learners.linear import project, random_directions
+from isokern.learners.rival import RivalClassifier
+from isokern.learners.warm_up import learning_blocks
+from isokern.rows import CoreRows, n_rows, row_blocks
 
 PAPERS_BANDWIDTHS = tuple(2.0**m for m in range(-10, 6))
 _RESTARTS = ("warm", "cold")

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit, softmax
 from sklearn.utils.validation import check_is_fitted
 
-from isokern._libraries import in_library_of, is_foreign, like, to_host
+from isokern.arrays import in_library_of, is_foreign, like, to_host
 from isokern.feature_map import IsolationKernel
-from isokern.learners._calibration import ScoreWindow, favour
 from isokern.learners._cells import CellLearner
-from isokern.learners._classes import OnlineClassifier
-from isokern.learners._mapped import labels_of
+from isokern.learners.calibration import ScoreWindow, favour
+from isokern.learners.classes import OnlineClassifier
+from isokern.learners.kernel_source import labels_of
 
 
 class IKOGDClassifier(OnlineClassifier, CellLearner):

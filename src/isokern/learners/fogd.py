@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isokern import _core
-from isokern._checks import is_integer, is_number, n_threads, one_of
-from isokern._rows import CoreRows, row_blocks
+from isokern.checks import is_integer, is_number, n_threads, one_of
 from isokern.kernels import gamma_from_data
-from isokern.learners._linear import LinearModel, project, random_directions
-from isokern.learners._online import learning_blocks
-from isokern.learners._rival import RivalClassifier
+from isokern.learners.linear import LinearModel, project, random_directions
+from isokern.learners.rival import RivalClassifier
+from isokern.learners.warm_up import learning_blocks
+from isokern.rows import CoreRows, row_blocks
 
 _KERNELS = ("gaussian", "laplacian")
 _FEATURES = ("plain", "orthogonal")

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isokern import _core
-from isokern._checks import is_integer, is_number, n_threads, one_thread_if_small
-from isokern._rows import row_blocks
+from isokern.checks import is_integer, is_number, n_threads, one_thread_if_small
 from isokern.feature_map import IsolationKernel
 from isokern.kernels import NamedKernel
-from isokern.learners._dual import KernelDual
-from isokern.learners._linear import LinearModel, project
-from isokern.learners._online import learning_blocks
+from isokern.learners.duals import KernelDual
+from isokern.learners.linear import LinearModel, project
 from isokern.learners.ogd import KernelRival
+from isokern.learners.warm_up import learning_blocks
+from isokern.rows import row_blocks
 
 
 class NOGDClassifier(KernelRival):

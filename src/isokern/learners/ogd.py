@@ -10,14 +10,14 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from isokern._checks import is_integer, is_number, n_threads, one_of, unchanged_on_error
+from isokern.checks import is_integer, is_number, n_threads, one_of, unchanged_on_error
 from isokern.feature_map import IsolationKernel
 from isokern.kernels import NON_NEGATIVE, NamedKernel, OwnKernel, check_kernel, gamma_from_data, gamma_from_psi
-from isokern.learners._dual import BudgetedDual, KernelDual
-from isokern.learners._mapped import unwrapped
-from isokern.learners._rival import RivalClassifier
-from isokern.learners._weights import SupportVectors
 from isokern.learners.budgets import BUDGETS, Budget
+from isokern.learners.duals import BudgetedDual, KernelDual
+from isokern.learners.kernel_source import unwrapped
+from isokern.learners.rival import RivalClassifier
+from isokern.learners.weights import SupportVectors
 
 _UNIT_KERNELS = ("laplacian", "gaussian")
 

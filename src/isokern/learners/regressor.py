@@ -10,8 +10,8 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted
 
-from isokern._checks import is_number, n_threads
-from isokern._libraries import in_library_of
+from isokern.arrays import in_library_of
+from isokern.checks import is_number, n_threads
 from isokern.feature_map import IsolationKernel
 from isokern.learners._cells import CellLearner
 

@@ -13,14 +13,14 @@ from sklearn.metrics import check_scoring
 from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import check_is_fitted
 
-from isokern._checks import is_integer, unchanged_on_error
-from isokern._rows import RowsEstimator, check_finite, check_rows
+from isokern.checks import is_integer, unchanged_on_error
 from isokern.feature_map import IsolationKernel
-from isokern.learners._classes import check_labels, check_two_classes
-from isokern.learners._folds import Folds, Rows, split_rows, table_of_results
-from isokern.learners._mapped import draw_seed
-from isokern.learners._online import check_weights
+from isokern.learners.classes import check_labels, check_two_classes
 from isokern.learners.classifier import IKOGDClassifier
+from isokern.learners.folds import Folds, Rows, split_rows, table_of_results
+from isokern.learners.kernel_source import draw_seed
+from isokern.learners.warm_up import check_weights
+from isokern.rows import RowsEstimator, check_finite, check_rows
 
 PAPERS_CELLS = tuple(2**m for m in range(2, 13))
 _log = logging.getLogger("isokern")

@@ -15,14 +15,14 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from isokern import _core
-from isokern._checks import is_integer, is_number, n_threads, one_of, unchanged_on_error
-from isokern._libraries import is_foreign, like, to_host
-from isokern._rows import check_rows
+from isokern.arrays import is_foreign, like, to_host
+from isokern.checks import is_integer, is_number, n_threads, one_of, unchanged_on_error
 from isokern.devices import foreign_scores
 from isokern.feature_map import IsolationKernel
-from isokern.learners._classes import check_class_weight, check_labels, check_two_classes
-from isokern.learners._mapped import MappedEstimator, draw_seed, labels_of
-from isokern.learners._online import check_weights
+from isokern.learners.classes import check_class_weight, check_labels, check_two_classes
+from isokern.learners.kernel_source import MappedEstimator, draw_seed, labels_of
+from isokern.learners.warm_up import check_weights
+from isokern.rows import check_rows
 
 LOSSES = ("squared_hinge", "hinge")
 _LARGEST_SCALING = 1e100  # its square is a number still

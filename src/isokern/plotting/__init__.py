@@ -1,7 +1,7 @@
 """Figures; they take numbers and return matplotlib's objects. Needs matplotlib, the extra ``plot``."""
 
-from isokern.plotting._displays import DecisionRegionsDisplay, KernelContoursDisplay
-from isokern.plotting._figures import (
+from isokern.plotting.displays import DecisionRegionsDisplay, KernelContoursDisplay
+from isokern.plotting.figures import (
     COLOURS,
     accuracy_along_stream,
     cost_growth,

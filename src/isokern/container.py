@@ -1,0 +1,186 @@
+"""A file of one JSON header and many arrays, checked by length and digest before any of it is believed.
+
+The layout: 64 bytes of preamble (magic, format, who wrote it, length of the header, length of the file), the header as
+JSON, the arrays in the order in which the header describes them, each at a multiple of 64, and a BLAKE2b digest of all
+that. The preamble's first 48 bytes are the same in every format, so that an old isokern can name what wrote a new file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from io import BufferedReader
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isokern.files import replacing
+
+FORMAT = 1
+_MAGIC = b"\x89isokern"
+_PREAMBLE = struct.Struct("<8sI36sQQ")
+_ALIGNMENT = 64
+_DIGEST_SIZE = 32
+_CHUNK = 2**20
+_LARGEST_EMPTY = 2**31  # a length that an array without values may have in a smaller file
+# Numbers, truth values, text and dates: nothing that holds Python objects.
+_DTYPE = re.compile(r"[<>|][biufUSmM][0-9]+(\[[0-9]*[A-Za-z]+\])?")
+
+
+class BadFileError(ValueError):
+    """A file that is not what it should be; the path is added where it is known."""
+
+
+def describe_array(array: NDArray[Any]) -> dict[str, Any]:
+    """Return what a header has to say of an array."""
+    return {"dtype": array.dtype.str, "shape": list(array.shape)}
+
+
+def can_hold(dtype: np.dtype[Any]) -> bool:
+    """Return whether arrays of a dtype can be kept in a file."""
+    return _DTYPE.fullmatch(dtype.str) is not None
+
+
+def write_container(path: str | os.PathLike[str], header: Any, arrays: Sequence[NDArray[Any]], version: str) -> None:
+    """Write a header and its arrays to a file, which is there whole or not at all."""
+    text = json.dumps(header, separators=(",", ":"), allow_nan=False).encode()
+    size = _PREAMBLE.size + _padded(len(text)) + sum(_padded(array.nbytes) for array in arrays) + _DIGEST_SIZE
+    digest = hashlib.blake2b(digest_size=_DIGEST_SIZE)
+    with _replacing(path) as file:
+        parts = [_PREAMBLE.pack(_MAGIC, FORMAT, version.encode(), len(text), size), text, *map(_bytes_of, arrays)]
+        for part in parts:
+            for piece in (part, bytes(_padded(len(part)) - len(part))):
+                digest.update(piece)
+                file.write(piece)
+        file.write(digest.digest())
+
+
+class ContainerReader:
+    """A file whose length and digest are right: its header, and its arrays one after the other."""
+
+    def __init__(self, file: BufferedReader) -> None:
+        self._file = file
+        self.size = os.fstat(file.fileno()).st_size
+        header_size = self._check_preamble()
+        self._check_digest()
+        self._at, self._end = _PREAMBLE.size + _padded(header_size), self.size - _DIGEST_SIZE
+        if self._at > self._end:
+            raise BadFileError("damaged: its header is longer than the file")
+        file.seek(_PREAMBLE.size)
+        self.header = json.loads(file.read(header_size))
+
+    def read_array(self, description: dict[str, Any]) -> NDArray[Any]:
+        """Return the next array, in memory of its own."""
+        dtype, shape = self._dtype(description["dtype"]), self._shape(description["shape"])
+        n_bytes = dtype.itemsize * math.prod(shape)
+        if n_bytes > self._end - self._at:
+            raise BadFileError("damaged: an array is longer than the file")
+        array = np.empty(shape, dtype)
+        self._file.seek(self._at)
+        self._at += _padded(n_bytes)
+        if n_bytes and self._file.readinto(array.reshape(-1).view(np.uint8).data) != n_bytes:
+            raise BadFileError("truncated")
+        _check_values(array)
+        return array.astype(dtype.newbyteorder("="), copy=False)
+
+    def check_all_read(self) -> None:
+        """Raise if there is more in the file than its header describes."""
+        if self._at != self._end:
+            raise BadFileError("damaged: it holds more than its header describes")
+
+    def check_count(self, count: Any) -> int:
+        """Return a count, if it is one that NumPy can work with."""
+        if type(count) is not int or not 0 <= count <= max(self.size, _LARGEST_EMPTY):
+            raise BadFileError(f"damaged: a size must be a number of at least 0 and not absurd; got {count!r}")
+        return count
+
+    def _check_preamble(self) -> int:
+        preamble = self._file.read(_PREAMBLE.size)
+        if preamble[: len(_MAGIC)] != _MAGIC[: len(preamble)] or not preamble:
+            raise BadFileError("not an isokern file")
+        if len(preamble) < _PREAMBLE.size:
+            raise BadFileError("truncated")
+        _, version, writer, header_size, size = _PREAMBLE.unpack(preamble)
+        if version != FORMAT:
+            by = writer.rstrip(b"\0").decode("ascii", "replace")
+            raise BadFileError(
+                f"format must be {FORMAT}; got {version}, written by isokern {by}. Read it with that version or a newer"
+            )
+        if self.size < size:
+            raise BadFileError(f"truncated: it has {self.size} of {size} bytes")
+        if self.size > size or size < _PREAMBLE.size + _DIGEST_SIZE:
+            raise BadFileError(f"damaged: it has {self.size} bytes in place of {size}")
+        return int(header_size)
+
+    def _check_digest(self) -> None:
+        digest = hashlib.blake2b(digest_size=_DIGEST_SIZE)
+        self._file.seek(0)
+        left = self.size - _DIGEST_SIZE
+        while left and (chunk := self._file.read(min(left, _CHUNK))):
+            digest.update(chunk)
+            left -= len(chunk)
+        if left or self._file.read(_DIGEST_SIZE) != digest.digest():
+            raise BadFileError("damaged: its checksum does not match")
+
+    def _dtype(self, name: Any) -> np.dtype[Any]:
+        if not (isinstance(name, str) and _DTYPE.fullmatch(name)):
+            raise BadFileError(f"damaged: a dtype must be of numbers or text; got {name!r}")
+        dtype = np.dtype(name)
+        self.check_count(dtype.itemsize)
+        return dtype
+
+    def _shape(self, shape: Any) -> tuple[int, ...]:
+        if type(shape) is not list or len(shape) > 8:
+            raise BadFileError(f"damaged: a shape must be a list of at most 8 numbers; got {shape!r}")
+        return tuple(self.check_count(n) for n in shape)
+
+
+@contextmanager
+def open_container(path: str | os.PathLike[str]) -> Iterator[ContainerReader]:
+    """Open a file to read; whatever is wrong with it is a ValueError that begins with its path."""
+    with open(path, "rb") as file:
+        try:
+            yield ContainerReader(file)
+        except BadFileError as error:
+            raise ValueError(f"{os.fspath(path)}: {error}.") from None
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise ValueError(f"{os.fspath(path)}: damaged: {str(error) or type(error).__name__}") from error
+
+
+@contextmanager
+def _replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise FileNotFoundError(f"path must be in a folder that exists; got {os.fspath(path)}. Make {folder} first.")
+    if Path(path).is_dir():
+        raise IsADirectoryError(f"path must be that of a file; got the folder {os.fspath(path)}.")
+    with replacing(path) as file:
+        yield file
+
+
+def _check_values(array: NDArray[Any]) -> None:
+    """Raise if the bytes of an array are none that NumPy could have made."""
+    if array.dtype.kind == "b" and array.size and array.view(np.uint8).max() > 1:
+        raise BadFileError("damaged: a truth value must be 0 or 1")
+    if array.dtype.kind == "U" and array.nbytes:
+        codes = array.reshape(-1).view(np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
+        if codes.max() > 0x10FFFF:
+            raise BadFileError("damaged: text must be of Unicode characters")
+
+
+def _bytes_of(array: NDArray[Any]) -> memoryview | bytes:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data if array.nbytes else b""
+
+
+def _padded(size: int) -> int:
+    return -(-size // _ALIGNMENT) * _ALIGNMENT

@@ -1,0 +1,120 @@
+"""What an evaluation asks of a learner, whether it takes blocks, single rows, or the cells of its own map."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit
+from sklearn.base import is_regressor
+from sklearn.utils import _safe_indexing
+
+from isokern.checks import one_of
+from isokern.evaluation.one_by_one import OneByOne
+from isokern.learners import IKOGDClassifierCV
+from isokern.learners._cells import CellLearner
+
+_LIBRARIES = ("pandas", "polars")
+
+
+class Block(NamedTuple):
+    """Rows as a learner takes them: as they came or, once it has a map, as cells."""
+
+    rows: Any
+    are_cells: bool = False
+
+    def method_of(self, learner: Any, name: str) -> Callable[..., Any]:
+        """Return the learner's method for such rows."""
+        return getattr(_chosen(learner), f"{name}_cells") if self.are_cells else getattr(learner, name)
+
+    def take(self, which: NDArray[np.bool_]) -> Self:
+        """Return a copy of some of the rows."""
+        return self._replace(rows=_safe_indexing(self.rows, np.flatnonzero(which)))
+
+    def state(self) -> dict[str, Any]:
+        """Return arrays and plain values; a data frame becomes its columns."""
+        if not hasattr(self.rows, "columns"):
+            return {"rows": self.rows, "are_cells": self.are_cells}
+        names = list(self.rows.columns)
+        columns = [np.asarray(self.rows[name]) for name in names]
+        return {"library": type(self.rows).__module__.split(".")[0], "names": names, "columns": columns}
+
+    @classmethod
+    def restored(cls, state: dict[str, Any]) -> Self:
+        """Return the block that has this state."""
+        if "rows" in state:
+            return cls(state["rows"], state["are_cells"])
+        columns = dict(zip(state["names"], state["columns"], strict=True))
+        if state["library"] not in _LIBRARIES:
+            raise ValueError(f"library must be {one_of(_LIBRARIES)}; got {state['library']!r}.")
+        return cls(importlib.import_module(state["library"]).DataFrame(columns))
+
+
+class Outputs(NamedTuple):
+    """What a learner says of rows; scores and probabilities only where a metric needs them."""
+
+    classes: NDArray[Any] | None
+    predictions: NDArray[Any]
+    scores: NDArray[np.float64] | None
+    probabilities: NDArray[np.float64] | None
+
+
+def as_learner(learner: Any) -> Any:
+    """Return a learner of blocks: itself, or a model that learns one row at a time made into one."""
+    is_one_by_one = hasattr(learner, "learn_one") and not hasattr(learner, "partial_fit")
+    return OneByOne(learner) if is_one_by_one else learner
+
+
+def learns_numbers(learner: Any) -> bool:
+    """Return whether a learner is a regressor; anything that does not say so is a classifier."""
+    if hasattr(learner, "__sklearn_tags__"):
+        return is_regressor(learner)
+    return getattr(learner, "_estimator_type", None) == "regressor"
+
+
+def mapped(learner: Any, rows: Any) -> Block:
+    """Return rows as the learner's cells if it has a map, so that predicting and learning share one mapping."""
+    chosen = _chosen(learner)
+    if isinstance(chosen, CellLearner) and chosen._has_begun:
+        return Block(chosen._map(rows), are_cells=True)
+    return Block(rows)
+
+
+def _chosen(learner: Any) -> Any:
+    """Return the learner that a search has chosen, or the learner itself."""
+    return getattr(learner, "best_estimator_", learner) if isinstance(learner, IKOGDClassifierCV) else learner
+
+
+def outputs(learner: Any, block: Block, predictions: NDArray[Any], needs: set[str]) -> Outputs:
+    """Return all that metrics need to know of rows that have been predicted."""
+    scores = _scores(learner, block) if "scores" in needs else None
+    probabilities = block.method_of(learner, "predict_proba")(block.rows) if "probabilities" in needs else None
+    classes = getattr(learner, "classes_", None)
+    if classes is None and needs & {"scores", "probabilities"}:
+        raise ValueError(f"learner must have classes_, in the order of its scores; got {type(learner).__name__}.")
+    return Outputs(classes, predictions, scores, probabilities)
+
+
+def _scores(learner: Any, block: Block) -> NDArray[np.float64]:
+    if hasattr(learner, "decision_function"):
+        return np.asarray(block.method_of(learner, "decision_function")(block.rows), dtype=np.float64)
+    probabilities = np.asarray(block.method_of(learner, "predict_proba")(block.rows), dtype=np.float64)
+    # The logit tells probabilities near 1 apart as well as those near 0; between 0 and 1 it is from -745 to 37.
+    return logit(probabilities.clip(0, 1)).clip(-1e3, 1e3)
+
+
+def n_support_of(learner: Any) -> int | None:
+    """Return the number of support vectors, where the learner has one."""
+    n_support = getattr(learner, "n_support_", None)
+    return int(n_support) if isinstance(n_support, Integral) else None
+
+
+def timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
+    """Return what a function returns, and the seconds it took."""
+    started = time.perf_counter()
+    return function(*arguments), time.perf_counter() - started

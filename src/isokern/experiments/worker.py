@@ -1,0 +1,113 @@
+"""A process of its own for measurements, which is ended when one of them takes too long."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from typing import Any
+
+from isokern.experiments.experiment import Cell, Plan
+from isokern.experiments.settings import N_THREADS
+
+GRACE = 10.0  # seconds beyond the limit: for reading data, and for what looks at the clock itself
+
+_CODE = "from isokern.experiments.worker import serve; serve({})"
+
+
+class StoppedError(Exception):
+    """A measurement came to no end; the text says why."""
+
+
+class Worker:
+    """A process that measures one cell after the other, and is started anew after one that did not end by itself.
+
+    It is no child of multiprocessing, which would run a script of the user's once more in each process.
+    """
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def measure(self, function: Callable[[Cell, Plan], dict[str, Any]], cell: Cell, plan: Plan) -> dict[str, Any]:
+        """Return ``function(cell, plan)``, or raise StoppedError; the time limit counts from when the process is up."""
+        try:
+            measured, error = self._ask(function, cell, plan)
+        except BaseException:
+            self.close()
+            raise
+        if measured is None:
+            raise StoppedError(error)
+        return measured
+
+    def close(self) -> None:
+        """End the process, whatever it does."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._pipe.close()
+            self._process = None
+
+    def _ask(self, function: Any, cell: Cell, plan: Plan) -> tuple[dict[str, Any] | None, str]:
+        process = self._process or self._start()
+        try:
+            self._pipe.send((function, cell, plan))
+            self._pipe.recv()  # it is up, and begins
+            if not self._pipe.poll(plan.time_limit + GRACE):
+                raise StoppedError(f"time limit of {plan.time_limit:g} s")
+            return self._pipe.recv()
+        except (EOFError, ConnectionError):
+            raise StoppedError(_how_it_ended(process.wait())) from None
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        self._pipe, its_end = Pipe()
+        with its_end:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _CODE.format(its_end.fileno())],
+                pass_fds=[its_end.fileno()],
+                env=os.environ | _environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+            )
+        return self._process
+
+
+def serve(handle: int) -> None:
+    """Measure what is asked for through a pipe until it is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the other end
+    pipe = Connection(handle)
+    while True:
+        try:
+            function, cell, plan = pipe.recv()
+        except EOFError:
+            return
+        pipe.send("begun")
+        pipe.send(_attempt(function, cell, plan))
+
+
+def _attempt(function: Any, cell: Cell, plan: Plan) -> tuple[dict[str, Any] | None, str]:
+    """Return what was measured, or None and the error in one line."""
+    try:
+        return function(cell, plan), ""
+    except Exception as error:
+        return None, " ".join(f"{type(error).__name__}: {error}".split()).rstrip(":")
+
+
+def _environment() -> dict[str, str]:
+    threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    return dict.fromkeys(threads, str(N_THREADS)) | {"PYTHONPATH": path, "PYTHONWARNINGS": "ignore"}
+
+
+def _how_it_ended(code: int) -> str:
+    how = f"by {signal.Signals(-code).name}; perhaps memory ran out" if code < 0 else f"with code {code}"
+    return f"its process ended {how}"

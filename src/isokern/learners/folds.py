@@ -1,0 +1,181 @@
+"""Cross-validation of learners on the Isolation Kernel: in each fold rows are mapped once for each number of cells."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import cpu_count
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+from sklearn.base import clone
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing, check_random_state
+
+from isokern.checks import is_number, n_threads
+from isokern.feature_map import IsolationKernel
+from isokern.learners.classifier import IKOGDClassifier
+from isokern.learners.nested import LateKernel, can_share, nested_cells
+from isokern.learners.warm_up import check_weights
+from isokern.rows import check_rows
+
+Split = tuple[NDArray[np.intp], NDArray[np.intp]]
+Scorer = Callable[[Any, Any, NDArray[Any]], Any]
+
+
+class Rows(NamedTuple):
+    """Rows as the user gave them, but in a form that can be indexed; their labels and weights."""
+
+    X: Any
+    labels: NDArray[Any]
+    weights: NDArray[np.float64] | None
+
+
+class MappedPart(NamedTuple):
+    """A kernel drawn from a fold's training rows, and the cells of these and of the test rows."""
+
+    kernel: IsolationKernel
+    train: NDArray[Any]
+    test: NDArray[Any]
+
+
+def map_folds(
+    kernel: IsolationKernel, table: Any, splits: Sequence[Split], sizes: Sequence[int]
+) -> Iterator[list[Callable[[], MappedPart]]]:
+    """Yield for each fold, and there for each number of cells, what gives its mapped part when called."""
+    members = [clone(kernel).set_params(n_cells=n_cells) for n_cells in sizes]
+    if not can_share(kernel, len(splits), sizes):
+        for train, test in splits:
+            rows = table[train], table[test]
+            yield [functools.partial(_map_alone, member, *rows) for member in members]
+        return
+    shared = nested_cells(kernel, table, [train for train, _ in splits], sizes)
+    for split, cells in zip(splits, shared, strict=True):
+        pairs = zip(members, cells, strict=True)
+        yield [functools.partial(_cut_out, member, table, split, of_size) for member, of_size in pairs]
+
+
+def _map_alone(kernel: IsolationKernel, train: Any, test: Any) -> MappedPart:
+    fitted = clone(kernel).fit(train)
+    return MappedPart(fitted, fitted._apply(train), fitted._apply(test))
+
+
+def _cut_out(kernel: IsolationKernel, table: Any, split: Split, cells: NDArray[Any]) -> MappedPart:
+    train, test = split
+    return MappedPart(LateKernel(**kernel.get_params()).fit_late(table, train), cells[train], cells[test])
+
+
+class Folds:
+    """The folds of a search over numbers of cells, and all rows after them, mapped together where that pays.
+
+    Parameters
+    ----------
+    base : IKOGDClassifier
+        With the parameters that are not searched, and a seed.
+    rows : Rows
+    splits : list of Split
+    sizes : list of int
+        Numbers of cells, ascending.
+    """
+
+    def __init__(self, base: IKOGDClassifier, rows: Rows, splits: Sequence[Split], sizes: Sequence[int]) -> None:
+        self._base, self._rows, self._splits, self._sizes = base, rows, splits, sizes
+        self._template = FoldClassifier(**base.get_params(deep=False))
+        table = check_rows(self._template, rows.X, reset=True)
+        self._rng = check_random_state(base.random_state)
+        kernel = base._flat_kernel(self._rng)
+        self._is_shared = can_share(kernel, len(splits) + 1, sizes)
+        everything = np.arange(len(rows.labels)), np.arange(0)
+        self._maps = map_folds(kernel, table, [*splits, everything] if self._is_shared else splits, sizes)
+
+    def scores(self, scorer: Scorer, rates: Sequence[Any]) -> Iterator[NDArray[np.float64]]:
+        """Yield for each fold the scores on its test part, (len(sizes), len(rates)), of what its training part taught.
+
+        They are those of ``clone(base).set_params(n_cells=..., learning_rate=...).fit(X[train], y[train])``.
+        """
+        threads = (n_threads(self._base.n_jobs) or cpu_count()) if self._is_shared else 1  # else mapping has them
+        with ThreadPoolExecutor(threads) as pool:
+            for train, test in self._splits:
+                learn = functools.partial(self._learn, train=train, rates=rates)
+                taught = (pool.map if threads > 1 else map)(learn, next(self._maps))
+                X_test, labels = _safe_indexing(self._rows.X, test), self._rows.labels[test]
+                yield np.array([[self._score(scorer, model, X_test, labels) for model in models] for models in taught])
+
+    def refit(self, parameters: dict[str, Any]) -> IKOGDClassifier:
+        """Return ``base`` with these parameters, fitted to all rows; to be called after ``scores``."""
+        best, cells = clone(self._base).set_params(**parameters), None
+        if self._is_shared:
+            cells = next(self._maps)[list(self._sizes).index(parameters["n_cells"])]().train
+        return best._fit(self._rows.X, self._rows.labels, self._rows.weights, cells)
+
+    def _learn(
+        self, make_part: Callable[[], MappedPart], train: NDArray[np.intp], rates: Sequence[Any]
+    ) -> list[FoldClassifier]:
+        part = make_part()
+        _, labels, weights = self._rows
+        weights = check_weights(labels[train], None if weights is None else weights[train])
+        models = []
+        for rate in rates:
+            model = copy.copy(self._template).set_params(n_cells=part.kernel.n_cells, learning_rate=rate)
+            model._fit_cells(part.kernel, part.train, labels[train], weights, copy.deepcopy(self._rng))
+            model._test_cells = part.test
+            models.append(model)
+        return models
+
+    @staticmethod
+    def _score(scorer: Scorer, model: FoldClassifier, X_test: Any, labels: NDArray[Any]) -> float:
+        model._test_rows = X_test
+        return _number(scorer(model, X_test, labels))
+
+
+class FoldClassifier(IKOGDClassifier):
+    """A classifier that knows the cells of the rows it is scored on."""
+
+    _test_rows: Any
+    _test_cells: NDArray[Any]
+
+    def _map(self, X: Any) -> NDArray[Any]:
+        return self._test_cells if X is self._test_rows else super()._map(X)
+
+
+def split_rows(cv: Any, rows: Rows) -> list[Split]:
+    """Return the training and test rows of each fold, by number."""
+    numbers = np.arange(len(rows.labels))
+    folds = check_cv(cv, rows.labels, classifier=True).split(rows.X, rows.labels)
+    splits = [(numbers[np.asarray(train)], numbers[np.asarray(test)]) for train, test in folds]
+    if not splits:
+        raise ValueError(f"cv must give at least one fold; got {cv!r}.")
+    for k, (train, _) in enumerate(splits):
+        classes = np.unique(rows.labels[train])
+        if len(classes) < 2:
+            raise ValueError(
+                f"cv must leave at least 2 classes in every training part; got {classes} in fold {k}. "
+                "Use a StratifiedKFold, or fewer folds."
+            )
+    return splits
+
+
+def table_of_results(candidates: list[dict[str, Any]], scores: NDArray[np.float64]) -> dict[str, Any]:
+    """Return scores, (len(candidates), number of folds), as scikit-learn's ``GridSearchCV`` lays them out."""
+    results: dict[str, Any] = {f"param_{name}": _column(candidates, name) for name in candidates[0]}
+    results["params"] = candidates
+    results |= {f"split{k}_test_score": column for k, column in enumerate(scores.T)}
+    means = scores.mean(axis=1)
+    results |= {"mean_test_score": means, "std_test_score": scores.std(axis=1)}
+    results["rank_test_score"] = rankdata(-means, method="min").astype(np.int32)
+    return results
+
+
+def _column(candidates: list[dict[str, Any]], name: str) -> Any:
+    values = [candidate[name] for candidate in candidates]
+    return np.ma.masked_array(values, mask=False, dtype=None if all(map(is_number, values)) else object)
+
+
+def _number(score: Any) -> float:
+    if not is_number(score):
+        raise ValueError(f"scoring must give one finite number for each fold; got {score!r}.")
+    return float(score)

@@ -1,0 +1,82 @@
+"""The cells of all folds and numbers of cells in one pass over the rows: samples for fewer cells begin larger ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.utils import gen_batches
+
+from isokern import _core
+from isokern.checks import n_threads
+from isokern.feature_map import IsolationKernel
+from isokern.rows import CoreRows, CsrRows, as_scipy, core_rows, n_rows
+
+# Sparse rows of up to this many columns are written out in full: products beat an inverted index there.
+_FEW_COLUMNS = 2048
+_LARGEST = 2**16 - 1  # number of points of a sample
+
+
+class LateKernel(IsolationKernel):
+    """A kernel that is drawn when it is first asked to map: in a search the cells of nearly all rows are known."""
+
+    def fit_late(self, table: Any, part: NDArray[np.intp]) -> Self:
+        """Remember the rows to draw from, and be fitted in all that does not depend on them."""
+        self._late = table, part
+        self.n_features_in_ = table.shape[1]
+        self.n_cells_ = int(self.n_cells)
+        self._cell_starts = np.arange(self.n_partitionings + 1) * self.n_cells_
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        """Draw the kernel when what maps rows is first wanted."""
+        if name not in ("_partitionings", "_scaling"):
+            raise AttributeError(name)
+        table, part = self._late
+        drawn = IsolationKernel(**self.get_params()).fit(table[part])
+        self._partitionings, self._scaling = drawn._partitionings, drawn._scaling
+        return getattr(self, name)
+
+
+def can_share(kernel: IsolationKernel, n_parts: int, sizes: Sequence[int]) -> bool:
+    """Return whether one pass can do it, and beats a search for each part and size."""
+    fits = max(sizes) <= _LARGEST
+    return kernel.partitioning == "voronoi" and fits and n_parts * len(sizes) > 2
+
+
+def nested_cells(
+    kernel: IsolationKernel, table: Any, parts: Sequence[NDArray[np.intp]], sizes: Sequence[int]
+) -> Iterator[list[NDArray[Any]]]:
+    """Yield for each part, numbers of rows, the cells of all rows, an array for each size.
+
+    They are those of ``kernel`` with that many cells fitted to the rows of the part. Sizes ascend.
+    """
+    if kernel.scale is not None:  # of which each part has its own
+        for part in parts:
+            kernel._check_parameters()
+            scaling = kernel._learn_scaling(table[part])
+            rows = core_rows(table, 0, table.shape[0])
+            yield from _cells(kernel, rows if scaling is None else scaling.apply(rows), [part], sizes)
+        return
+    rows = core_rows(table, 0, table.shape[0])
+    n_bytes = sum(np.min_scalar_type(size - 1).itemsize for size in sizes) * table.shape[0] * kernel.n_partitionings
+    at_once = max(1, int(get_config()["working_memory"] * 2**20 / n_bytes))
+    for batch in gen_batches(len(parts), at_once):
+        yield from _cells(kernel, rows, parts[batch], sizes)
+
+
+def _cells(
+    kernel: IsolationKernel, rows: CoreRows, parts: Sequence[NDArray[np.intp]], sizes: Sequence[int]
+) -> Iterator[list[NDArray[Any]]]:
+    if isinstance(rows, CsrRows) and rows.n_columns <= _FEW_COLUMNS:
+        rows = as_scipy(rows).toarray()
+    t, seed = kernel.n_partitionings, kernel._draw_seed()
+    drawn = [part[_core.draw_samples(len(part), t, sizes[-1], seed)].reshape(t, -1) for part in parts]
+    cells = [np.empty((n_rows(rows), t * len(parts)), np.min_scalar_type(size - 1)) for size in sizes]
+    samples = np.concatenate(drawn).astype(np.int32)
+    _core.nested_cells(rows, samples, np.asarray(sizes, dtype=np.int64), cells, n_threads(kernel.n_jobs))
+    for k in range(len(parts)):
+        yield [of_size[:, k * t : (k + 1) * t] for of_size in cells]

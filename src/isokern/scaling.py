@@ -1,0 +1,91 @@
+"""Scaling of columns, learned with a map and frozen with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+
+from isokern import _core
+from isokern.checks import one_of
+from isokern.rows import CoreRows, CsrRows, as_scipy
+
+# name -> (scikit-learn's scaler, what it subtracts, what it divides by)
+SCALERS: dict[str, tuple[Any, Any, Any]] = {
+    "minmax": (MinMaxScaler, lambda scaler: scaler.data_min_, lambda scaler: 1.0 / scaler.scale_),
+    "standard": (StandardScaler, lambda scaler: scaler.mean_, lambda scaler: scaler.scale_),
+    "maxabs": (MaxAbsScaler, lambda scaler: np.zeros_like(scaler.scale_), lambda scaler: scaler.scale_),
+}
+
+
+class Scaling:
+    """The map x -> (x - offset) / divisor, column by column, in float64."""
+
+    def __init__(self, offset: NDArray[np.float64], divisor: NDArray[np.float64]) -> None:
+        self.offset = offset
+        self.divisor = divisor
+
+    @classmethod
+    def learn(cls, scale: str, blocks: Iterable[CoreRows]) -> Scaling:
+        """Learn a scaling by its name from blocks of rows."""
+        return cls.of(scale, fitted_scaler(scale, blocks))
+
+    @classmethod
+    def of(cls, scale: str, scaler: Any) -> Scaling:
+        """Return what scikit-learn's scaler of that name has learned."""
+        _, offset, divisor = SCALERS[scale]
+        return cls(offset(scaler).astype(np.float64), divisor(scaler).astype(np.float64))
+
+    def apply(self, rows: CoreRows) -> CoreRows:
+        """Return scaled rows."""
+        if isinstance(rows, CsrRows) and self.offset.any():
+            raise ValueError("X must be dense: the scaling was learned on dense rows and moves zeros; got sparse X.")
+        with np.errstate(over="ignore", invalid="ignore"):
+            if isinstance(rows, CsrRows):
+                return rows._replace(values=_checked(rows.values.astype(np.float64) / self.divisor[rows.columns]))
+            return _checked((rows.astype(np.float64) - self.offset) / self.divisor)
+
+
+def fitted_scaler(scale: str, blocks: Iterable[CoreRows]) -> Any:
+    """Return scikit-learn's scaler of that name, fitted to blocks of rows."""
+    scaler = SCALERS[scale][0]()
+    for rows in blocks:
+        if isinstance(rows, CsrRows) and scale != "maxabs":
+            raise ValueError(f'scale must be None or "maxabs" for sparse X, whose zeros stay zeros; got {scale!r}.')
+        scaler.partial_fit(as_scipy(rows))
+    return scaler
+
+
+def joined_scaler(scale: str, scalers: Iterable[Any]) -> Any:
+    """Return a scaler that has learned what all these have, each from rows of its own."""
+    joined = SCALERS[scale][0]()
+    for scaler in scalers:
+        joined.partial_fit(*_STAND_INS[scale](scaler))
+    return joined
+
+
+# Few rows that teach a scaler what all the rows have taught another; those of "standard" have weights.
+_STAND_INS: dict[str, Callable[[Any], tuple[Any, ...]]] = {
+    "minmax": lambda scaler: (np.stack([scaler.data_min_, scaler.data_max_]),),
+    "standard": lambda scaler: (
+        scaler.mean_ + np.outer([-1.0, 1.0], np.sqrt(scaler.var_)),
+        None,
+        np.full(2, 0.5 * scaler.n_samples_seen_),
+    ),
+    "maxabs": lambda scaler: (scaler.max_abs_[None, :],),
+}
+
+
+def check_scale(scale: object) -> None:
+    """Raise if a parameter is not the name of a scaling, or None."""
+    if scale is not None and not (isinstance(scale, str) and scale in SCALERS):
+        raise ValueError(f"scale must be None, {one_of(SCALERS)}; got {scale!r}.")
+
+
+def _checked(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    if _core.find_nonfinite(values.reshape(-1)) >= 0:
+        raise ValueError("scale must leave X finite, but its values are too large for that; give scale=None.")
+    return values
