@@ -84,6 +84,12 @@ $(VENV)/.installed-%: $(VENV)/.tools $(BUILD)
 	@$(INSTALL) '.[$*]'
 	@touch $@ $(VENV)/.installed
 
+# isotree is compiled from source, with what the environment has.
+$(VENV)/.installed-bench: $(VENV)/.bench-tools
+$(VENV)/.bench-tools: $(VENV)/.tools
+	@$(PIP) install cython numpy setuptools wheel
+	@touch $@
+
 $(VENV)/.installed-torch: $(VENV)/.installed-test
 	@$(PIP) install torch==2.13.0
 	@touch $@

@@ -51,8 +51,8 @@ def compare(name, n_cells, n_rows, device, repeats):
     X, _, X_test, _ = load(name)
     X, rows = (_dense(table).astype(np.float32) for table in (X, X_test[:n_rows]))
     kernel = IsolationKernel("voronoi", n_cells=n_cells, scale=None, random_state=0).fit(X)
-    points = torch.from_numpy(kernel._partitionings.points).to(device)
-    centres = [points[torch.from_numpy(sample).long()] for sample in kernel._partitionings.samples]
+    points = torch.from_numpy(kernel.map_.partitionings.points).to(device)
+    centres = [points[torch.from_numpy(sample).long()] for sample in kernel.map_.partitionings.samples]
     tensor = torch.from_numpy(rows).to(device)
     kernel.apply(tensor[:1])  # which moves the points to the device
     works = [

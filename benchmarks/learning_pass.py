@@ -8,6 +8,7 @@ import numba
 import numpy as np
 
 from isokern import IKOGDClassifier, IsolationKernel
+from isokern.learners.steps import Steps
 from isokern.learners.weights import CellWeights
 
 N_ROWS, N_PARTITIONINGS, N_REPEATS = 300_000, 100, 5
@@ -46,12 +47,14 @@ def compare(n_cells):
 
     targets = np.where(y == 1, 0, -1).astype(np.int32)
 
-    starts = kernel._cell_starts
-    rules = {name: IKOGDClassifier(kernel=kernel, schedule=name)._rule([0]) for name in ("constant", "adagrad")}
+    starts = kernel.map_.starts
+    rules = {
+        name: Steps.of(IKOGDClassifier(kernel=kernel, schedule=name)).rule([0]) for name in ("constant", "adagrad")
+    }
 
     def ours(schedule):
-        weights = CellWeights(starts, 1, average=False, adagrad=schedule == "adagrad", naive=False)
-        weights.learn(cells, targets, None, rules[schedule], None)
+        weights = CellWeights.zeros(starts, 1, average=False, adagrad=schedule == "adagrad", naive=False)
+        weights.learn(cells, targets, None, rules[schedule])
         return weights.values
 
     def theirs():

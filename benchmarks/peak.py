@@ -35,7 +35,7 @@ class Mapping:
 
     def share_of_peak(self, seconds, threads):
         """Return the map's operations a second, the machine's, and their kind."""
-        cells = self.kernel._partitionings
+        cells = self.kernel.map_.partitionings
         if isinstance(cells, IsolationTrees):
             nodes = len(cells.arrays["left"]) // (len(cells.arrays["starts"]) - 1)
             rate, peak, unit = n_visits(cells, self()) / seconds, gathers_per_second(nodes, threads), "visits"

@@ -129,7 +129,7 @@ def faiss_searches(kernel, rows):
     import faiss
 
     faiss.omp_set_num_threads(THREADS)
-    cells = kernel._partitionings
+    cells = kernel.map_.partitionings
     points = as_scipy(cells.points)
     points = np.ascontiguousarray(points.toarray() if sparse.issparse(points) else points, dtype=np.float32)
     rows = np.ascontiguousarray(rows, dtype=np.float32)
@@ -176,7 +176,7 @@ def voronoi_covertype():
 def voronoi_rcv1():
     X = load("rcv1 subset")[0]
     kernel = fitted(X, "voronoi", 1024)
-    rows, cells = X[:500], kernel._partitionings
+    rows, cells = X[:500], kernel.map_.partitionings
     points = as_scipy(cells.points)
 
     def theirs():

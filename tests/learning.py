@@ -64,7 +64,7 @@ def feed(model, sizes, X, y, weights):
 
 def weights_of(model):
     """Return the weights that a primal model predicts with."""
-    weights, clock = model._model, model._model.clock
+    weights, clock = model.learned_.model, model.learned_.model.clock
     if weights.sums is None:
         return clock.scale * weights.values
     return (clock.scale_sum * weights.values - weights.sums) / clock.rounds
@@ -72,9 +72,12 @@ def weights_of(model):
 
 def same_model(one, other):
     """Return whether two models have learned the same, to the last bit."""
-    tables = [(getattr(one._model, name), getattr(other._model, name)) for name in ("values", "sums", "squares")]
+    tables = [
+        (getattr(one.learned_.model, name), getattr(other.learned_.model, name))
+        for name in ("values", "sums", "squares")
+    ]
     is_same = [a is b is None or np.array_equal(a, b) for a, b in tables]
-    return all(is_same) and one._model.clock.__getstate__() == other._model.clock.__getstate__()
+    return all(is_same) and one.learned_.model.clock.state() == other.learned_.model.clock.state()
 
 
 def assert_close(actual, expected):

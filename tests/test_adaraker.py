@@ -23,7 +23,7 @@ def twin_scores(model, X, targets, shown, **options):
     """Return the scores of shown rows after a twin for each score has learned X."""
     scores = []
     for y in targets.T:
-        twin = reference_rivals.AdaRaker(model._model.directions, model.bandwidths, **options)
+        twin = reference_rivals.AdaRaker(model.model_.directions, model.bandwidths, **options)
         for x, c in zip(X, y, strict=True):
             twin.learn(x, c)
         scores.append([twin.score(x) for x in shown])
@@ -79,13 +79,13 @@ def test_there_is_one_more_expert_whenever_the_rounds_double():
     model, numbers = AdaRakerClassifier(**SMALL), []
     for r in range(64):
         model.partial_fit(X[r : r + 1], y[r : r + 1], classes=[0, 1])
-        numbers.append(model._model.theta.shape[1])
+        numbers.append(model.model_.theta.shape[1])
     assert numbers == [int(np.log2(r + 1)) + 1 for r in range(64)]
 
 
 def test_directions_are_orthogonal_of_the_length_of_normal_ones():
     X, y = np.random.default_rng(0).normal(size=(20, 400)), np.arange(20) % 2
-    directions = AdaRakerClassifier(n_directions=50, random_state=0).fit(X, y)._model.directions
+    directions = AdaRakerClassifier(n_directions=50, random_state=0).fit(X, y).model_.directions
     products = directions.T @ directions
     assert np.abs(products - np.diag(products.diagonal())).max() < 1e-9
     assert products.diagonal().mean() == pytest.approx(400, rel=0.05)  # chi-squared of 400 degrees
@@ -95,7 +95,7 @@ def test_wide_sparse_rows_need_no_square_matrix():
     X = sparse.random_array((200, 100_000), density=1e-4, format="csr", rng=np.random.default_rng(0))
     y = np.arange(200) % 2
     model = AdaRakerClassifier(bandwidths=BANDWIDTHS, n_directions=5, random_state=0).fit(X, y)
-    assert model._model.directions.shape == (100_000, 5)
+    assert model.model_.directions.shape == (100_000, 5)
     assert np.isfinite(model.decision_function(X)).all()
 
 

@@ -133,21 +133,21 @@ def depth_by_walking(arrays, tree, x):
 def test_visits_are_the_depths_that_rows_reach(max_depth):
     X = np.random.default_rng(0).normal(size=(40, 3))
     kernel = IsolationKernel("tree", 5, 16, max_depth=max_depth, random_state=0).fit(X)
-    trees = kernel._partitionings
+    trees = kernel.map_.partitionings
     expected = sum(depth_by_walking(trees.arrays, tree, x) for tree in range(5) for x in X)
     assert peak.n_visits(trees, kernel.apply(X)) == expected
 
 
 def test_products_are_those_of_all_rows_with_all_distinct_points():
     X = np.random.default_rng(0).normal(size=(30, 4))
-    cells = IsolationKernel("voronoi", 10, 20, random_state=0).fit(X)._partitionings
+    cells = IsolationKernel("voronoi", 10, 20, random_state=0).fit(X).map_.partitionings
     n_points = len(np.unique(cells.samples))
     assert peak.n_products(cells, X[:7]) == 7 * n_points * 4
 
 
 def test_products_of_sparse_rows_are_those_of_values_in_the_same_column():
     X = sparse.random(30, 50, density=0.1, format="csr", random_state=0)
-    cells = IsolationKernel("voronoi", 10, 29, random_state=0).fit(X)._partitionings
+    cells = IsolationKernel("voronoi", 10, 29, random_state=0).fit(X).map_.partitionings
     assert len(np.unique(cells.samples)) == 30
     has = (X.toarray() != 0).astype(int)
     assert peak.n_products(cells, X) == (has @ has.T).sum()

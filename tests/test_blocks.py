@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from isokern.data import blocks
-from isokern.data._blocks import rebatched
+from isokern.data.rebatching import rebatched
 
 X = np.arange(75.0).reshape(25, 3)
 Y = np.arange(25)
@@ -168,7 +168,7 @@ def test_blocks_within_a_piece_are_views_of_it():
 def test_a_block_of_many_pieces_is_joined_once(monkeypatch):
     joins = []
     join = np.concatenate
-    monkeypatch.setattr("isokern.data._blocks.np.concatenate", lambda parts: joins.append(len(parts)) or join(parts))
+    monkeypatch.setattr("isokern.data.rebatching.np.concatenate", lambda parts: joins.append(len(parts)) or join(parts))
     list(rebatched(([X[k : k + 1], None] for k in range(25)), size=20))
     assert joins == [20, 5]
 

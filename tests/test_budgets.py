@@ -65,20 +65,20 @@ def test_no_score_has_more_support_vectors_than_the_budget(n_classes, strategy):
     sizes = []
     for begin in range(0, 300, 10):
         model.partial_fit(X[begin : begin + 10], y[begin : begin + 10], classes=np.arange(n_classes))
-        sizes.append(max(len(budget.points) for budget in model._model.budgets))
+        sizes.append(max(len(budget.points) for budget in model.model_.budgets))
     assert max(sizes) == SIZE
 
 
 @every_strategy
 def test_points_that_no_score_uses_are_forgotten(strategy):
     X, y = make_rows(600, 3)
-    assert learner(strategy).fit(X, y)._model.points.shape[0] <= 3 * SIZE
+    assert learner(strategy).fit(X, y).model_.points.shape[0] <= 3 * SIZE
 
 
 @every_strategy
 def test_a_budget_that_is_never_full_forgets_nothing(strategy):
     X, y = make_rows(100)
-    ample, more = (learner(strategy, budget=size).fit(X, y)._model.budgets[0] for size in (100, 101))
+    ample, more = (learner(strategy, budget=size).fit(X, y).model_.budgets[0] for size in (100, 101))
     assert len(ample.points) == len(more.points) <= 100
 
 

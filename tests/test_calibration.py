@@ -54,7 +54,7 @@ def test_the_most_probable_class_is_the_predicted_one(seed, n_classes, options):
 def test_the_most_probable_class_is_the_predicted_one_however_small_or_large_the_scores(scale, n_classes, loss):
     X, y = make_rows(200, n_classes)
     model = IKOGDClassifier(loss=loss, **SMALL).fit(X, y)
-    model._model.values *= scale
+    model.learned_.model.values *= scale
     assert np.array_equal(model.classes_[model.predict_proba(X).argmax(axis=1)], model.predict(X))
 
 
@@ -128,7 +128,7 @@ def test_nothing_is_quite_certain_even_if_every_score_is_right(loss):
 def test_only_the_first_pass_counts():
     X, y = make_rows(200, 3)
     kernel = make_kernel(X)
-    one, three = (IKOGDClassifier(kernel=kernel, n_passes=n, shuffle=False).fit(X, y)._window for n in (1, 3))
+    one, three = (IKOGDClassifier(kernel=kernel, n_passes=n, shuffle=False).fit(X, y).learned_.window for n in (1, 3))
     assert np.array_equal(one.scores, three.scores)
     assert one.n_seen == three.n_seen
 
@@ -146,7 +146,9 @@ def test_the_most_recent_rows_count_however_the_stream_is_cut(size):
     kernel = make_kernel(X)
     whole, parts = (feed(IKOGDClassifier(kernel=kernel), [n] * 120, X, y, weights) for n in (120, size))
     assert same_model(whole, parts)
-    assert np.array_equal(np.unique(whole._window.scores, axis=0), np.unique(parts._window.scores, axis=0))
+    assert np.array_equal(
+        np.unique(whole.learned_.window.scores, axis=0), np.unique(parts.learned_.window.scores, axis=0)
+    )
     np.testing.assert_allclose(whole.predict_proba(X), parts.predict_proba(X), rtol=0, atol=1e-6)
 
 

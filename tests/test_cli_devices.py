@@ -39,7 +39,7 @@ def test_a_device_changes_nothing_that_is_learned(command, folder):
         succeed(folder, *command, *SMALL, "--partitioning", "voronoi", "--out", name, *device)
     plain, moved = (isokern.load(folder / name) for name in ("plain", "moved"))
     assert moved.kernel_.device == "torch:cpu"
-    np.testing.assert_array_equal(moved._model.values, plain._model.values)
+    np.testing.assert_array_equal(moved.learned_.model.values, plain.learned_.model.values)
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,12 @@ def test_every_public_name_has_a_docstring(name):
     assert inspect.getdoc(value)
 
 
+@pytest.mark.parametrize("name", [name for name in isokern.__all__ if inspect.isclass(getattr(isokern, name))])
+def test_an_estimator_has_at_most_one_base_class_of_ours(name):
+    ours = [cls for cls in getattr(isokern, name).__mro__[1:] if cls.__module__.startswith("isokern")]
+    assert len(ours) <= 1
+
+
 def test_everything_in_all_can_be_imported():
     assert all(hasattr(isokern, name) for name in isokern.__all__)
 

@@ -14,8 +14,9 @@ import pytest
 from arrays import LIBRARIES, array_of, csr_tensor, needs_torch, to_numpy
 from isokern import IKOGDClassifier, IsolationKernel
 from isokern.devices import blocks as device_blocks
-from isokern.devices import operations, pytorch
+from isokern.devices import pytorch
 from isokern.devices.blocks import Blocks, Pending
+from isokern.devices.operations import check_products, memory_budget
 from isokern.devices.trees import TreesOnDevice
 from isokern.devices.voronoi import VoronoiOnDevice
 
@@ -48,7 +49,7 @@ def test_blocks_for_more_partitionings_have_fewer_rows(partitioning, table):
     for n_partitionings in (10, 1000):
         kernel = IsolationKernel(partitioning, n_partitionings, 128, random_state=0).fit(table)
         kernel.apply(array_api_strict.asarray(table[:2]))
-        rows += [blocks.n_rows for _, blocks in kernel._partitionings.on_devices.values()]
+        rows += [blocks.n_rows for _, blocks in kernel.map_.partitionings.on_devices.values()]
     assert rows[1] < rows[0]
 
 
@@ -60,8 +61,8 @@ def test_a_gpu_s_blocks_take_half_of_what_is_free(monkeypatch):
     monkeypatch.setattr(torch.mps, "recommended_max_memory", lambda: 5_000_000, raising=False)
     monkeypatch.setattr(torch.mps, "driver_allocated_memory", lambda: 1_000_000, raising=False)
     xp = _torch_namespace()
-    assert operations.memory_budget(xp, torch.device("cuda:1")) == 1_500_000
-    assert operations.memory_budget(xp, torch.device("mps")) == 2_000_000
+    assert memory_budget(xp, torch.device("cuda:1")) == 1_500_000
+    assert memory_budget(xp, torch.device("mps")) == 2_000_000
 
 
 @needs_torch
@@ -107,7 +108,7 @@ OUT_OF_MEMORY = [
 
 def fill_device(kernel, monkeypatch, n_rows, error):
     """Let a kernel's mapper run out of memory beyond so many rows."""
-    ((mapper, _),) = kernel._partitionings.on_devices.values()
+    ((mapper, _),) = kernel.map_.partitionings.on_devices.values()
     full = FullDevice(mapper.find, n_rows, error)
     monkeypatch.setattr(mapper, "find", full.find)
     return full
@@ -250,11 +251,11 @@ def test_operations_on_trees_follow_their_depth(table, monkeypatch):
 def test_scores_are_found_without_asking_the_device(table):
     model = IKOGDClassifier(n_cells=16, n_partitionings=10, random_state=0).fit(table, table[:, 0] > 0)
     cells = model.kernel_.apply(array_of("torch", table))
-    model._score(cells)
+    model.decision_function_cells(cells)
     totals = []
     for n in (100, 3000):
         with counted() as counts:
-            model._score(cells[:n])
+            model.decision_function_cells(cells[:n])
         totals.append(counts)
     assert totals[0] == totals[1]
     assert not WAITS & totals[0].keys()
@@ -294,8 +295,8 @@ def test_a_device_that_multiplies_with_fewer_bits_is_refused():
         float32=None, full=lambda shape, value, dtype, device: np.full(shape, value, dtype=np.float16)
     )
     with pytest.raises(ValueError, match="device must multiply float32 matrices in full precision; here was off by"):
-        operations.check_products(coarse, "here")
-    operations.check_products(array_api_strict, array_api_strict.Device("CPU_DEVICE"))
+        check_products(coarse, "here")
+    check_products(array_api_strict, array_api_strict.Device("CPU_DEVICE"))
 
 
 # Travelling

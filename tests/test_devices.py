@@ -224,7 +224,7 @@ def test_the_pool_and_all_points_at_once_give_the_same_cells(library, table, mon
         monkeypatch.setattr(voronoi, "_LOOKUP", lookup)
         kernel = IsolationKernel("voronoi", 15, 100, random_state=0).fit(np.repeat(table, 2, axis=0))
         cells = kernel.apply(array_of(library, table))
-        ((mapper, _),) = kernel._partitionings.on_devices.values()
+        ((mapper, _),) = kernel.map_.partitionings.on_devices.values()
         assert (mapper._lookups is not None) == pays
         np.testing.assert_array_equal(to_numpy(cells), kernel.apply(table))
 
@@ -283,7 +283,7 @@ def test_devices_without_float64_give_the_same_cells(partitioning, table, monkey
         expected = kernel.set_params(device=None).apply(rows)
         np.testing.assert_array_equal(kernel.set_params(device="torch:cpu").apply(rows), expected)
     np.testing.assert_array_equal(to_numpy(kernel.apply(array_of("torch", X))), kernel.apply(X))
-    mappers = [mapper for mapper, _ in kernel._partitionings.on_devices.values()]
+    mappers = [mapper for mapper, _ in kernel.map_.partitionings.on_devices.values()]
     tensors = [value for mapper in mappers for value in vars(mapper).values() if isinstance(value, torch.Tensor)]
     assert tensors
     assert torch.float64 not in {tensor.dtype for tensor in tensors}
@@ -441,10 +441,10 @@ def test_partitionings_of_the_user_s_own_see_the_rows_on_the_host(library, table
 def test_a_kernel_that_has_been_on_a_device_is_saved_without_that(library, table, tmp_path):
     kernel = IsolationKernel("voronoi", 5, 16, random_state=0).fit(table)
     kernel.apply(array_of(library, table))
-    assert kernel._partitionings.on_devices
+    assert kernel.map_.partitionings.on_devices
     save(kernel, tmp_path / "kernel")
     loaded = load(tmp_path / "kernel")
-    assert not loaded._partitionings.on_devices
+    assert not loaded.map_.partitionings.on_devices
     np.testing.assert_array_equal(loaded.apply(table), kernel.apply(table))
 
 

@@ -97,7 +97,7 @@ def test_the_gradient_is_that_of_the_loss(loss, n_classes):
     X, y = make_rows(40, n_classes)
     kernel = IsolationKernel(n_partitionings=3, n_cells=4, random_state=0).fit(X)
     rows = Rows(kernel.apply(X), y, np.random.default_rng(0).uniform(0, 2, 40))
-    problem = refining.Problem(loss, kernel._cell_starts, np.arange(n_classes), np.arange(1.0, n_classes + 1))
+    problem = refining.Problem(loss, kernel.map_.starts, np.arange(n_classes), np.arange(1.0, n_classes + 1))
 
     def sums(w):
         return refining._loss_and_gradient(rows, w.reshape(12, problem.n_columns), problem)
@@ -109,7 +109,9 @@ def test_the_gradient_is_that_of_the_loss(loss, n_classes):
 def test_shrinkage_keeps_weights_small_in_steps_too():
     _, _, rows, labels = make_blocks()
     sizes = [
-        np.abs(DaskIKOGDClassifier(**SMALL, shrinkage=s, n_steps=20).fit(rows, labels).to_local()._model.values).sum()
+        np.abs(
+            DaskIKOGDClassifier(**SMALL, shrinkage=s, n_steps=20).fit(rows, labels).to_local().learned_.model.values
+        ).sum()
         for s in (0.0, 0.1)
     ]
     assert sizes[1] < 0.5 * sizes[0]
@@ -128,8 +130,8 @@ def test_steps_end_where_held_out_rows_are_right_most_often():
 
 def test_probabilities_rest_on_rows_held_out():
     _, _, rows, labels = make_blocks(n=1000, size=100)
-    assert fitted(rows, labels).to_local()._window.n_seen == 100
-    assert fitted(rows, labels, validation_fraction=0).to_local()._window.n_seen == 1000
+    assert fitted(rows, labels).to_local().learned_.window.n_seen == 100
+    assert fitted(rows, labels, validation_fraction=0).to_local().learned_.window.n_seen == 1000
 
 
 # Partitions of all kinds
@@ -255,7 +257,7 @@ def test_partial_fit_goes_on_with_the_map_and_the_weights():
         model.partial_fit(rows[begin : begin + 200], labels[begin : begin + 200])
     assert np.array_equal(model.kernel_.apply(X), cells)
     assert model.score(rows[800:], labels[800:]) >= first
-    assert model.to_local()._model.clock.rounds == 4 * 100
+    assert model.to_local().learned_.model.clock.rounds == 4 * 100
 
 
 def test_partial_fit_is_told_of_classes_at_the_start_or_finds_them():

@@ -51,7 +51,7 @@ def blocks(chunks=(25, 25, 25, 25), dtype=float):
 def test_the_map_is_that_of_one_machine_however_rows_are_partitioned(chunks, options):
     local = IsolationKernel(**SMALL, **options).fit(X)
     kernel = DaskIsolationKernel(**SMALL, **options).fit(blocks(chunks))
-    assert pickle.dumps(kernel.kernel_._partitionings) == pickle.dumps(local._partitionings)
+    assert pickle.dumps(kernel.kernel_.map_.partitionings) == pickle.dumps(local.map_.partitionings)
     assert np.array_equal(kernel.kernel_.apply(X), local.apply(X))
 
 
@@ -71,9 +71,9 @@ def test_the_map_of_sparse_blocks_is_that_of_one_machine(options):
 
 def test_the_standard_scaling_is_that_of_one_machine_but_for_rounding():
     local = IsolationKernel(**SMALL, scale="standard").fit(X)
-    scaling = DaskIsolationKernel(**SMALL, scale="standard").fit(blocks(CHUNKS["uneven"])).kernel_._scaling
-    np.testing.assert_allclose(scaling.offset, local._scaling.offset, rtol=1e-12)
-    np.testing.assert_allclose(scaling.divisor, local._scaling.divisor, rtol=1e-12)
+    scaling = DaskIsolationKernel(**SMALL, scale="standard").fit(blocks(CHUNKS["uneven"])).kernel_.map_.scaling
+    np.testing.assert_allclose(scaling.offset, local.map_.scaling.offset, rtol=1e-12)
+    np.testing.assert_allclose(scaling.divisor, local.map_.scaling.divisor, rtol=1e-12)
 
 
 def test_the_number_of_cells_follows_all_rows():

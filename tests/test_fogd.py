@@ -24,7 +24,7 @@ every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_products_of_features_approximate_the_kernel(gamma, n_columns, kind):
     X = np.random.default_rng(0).normal(size=(30, n_columns))
     model = FOGDClassifier(gamma=gamma, n_frequencies=20_000, random_state=0, **kind).fit(X, np.arange(30) % 2)
-    features = model._model._features(X, 1)
+    features = model.model_.features(X, 1)
     expected = reference_rivals.kernel(kind["kernel"], X, X, gamma)
     assert np.abs(features @ features.T - expected).max() < 0.03
 
@@ -35,7 +35,7 @@ def test_orthogonal_features_approximate_better():
     errors = {}
     for kind in ("plain", "orthogonal"):
         model = FOGDClassifier(gamma=0.01, n_frequencies=40, features=kind, random_state=0).fit(X, np.arange(30) % 2)
-        features = model._model._features(X, 1)
+        features = model.model_.features(X, 1)
         errors[kind] = np.square(features @ features.T - expected).mean()
     assert errors["orthogonal"] < errors["plain"]
 
@@ -44,7 +44,7 @@ def test_orthogonal_features_approximate_better():
 def test_orthogonal_frequencies_are_orthogonal_in_groups_of_columns(n_frequencies):
     X, y = np.random.default_rng(0).normal(size=(20, 6)), np.arange(20) % 2
     model = FOGDClassifier(gamma=0.5, n_frequencies=n_frequencies, features="orthogonal", random_state=0).fit(X, y)
-    frequencies = model._model.frequencies
+    frequencies = model.model_.frequencies
     assert frequencies.shape == (6, n_frequencies)
     for begin in range(0, n_frequencies, 6):
         products = frequencies[:, begin : begin + 6].T @ frequencies[:, begin : begin + 6]
@@ -59,7 +59,7 @@ def test_it_equals_its_twin(n_classes, loss, average, kind):
     X, y = make_rows(200, n_classes)
     options = {"loss": loss, "average": average, "learning_rate": 0.47, "shuffle": False, "random_state": 0}
     model = FOGDClassifier(gamma=0.3, n_frequencies=25, **kind, **options).fit(X, y)
-    features = reference_rivals.fourier_features(X, model._model.frequencies)
+    features = reference_rivals.fourier_features(X, model.model_.frequencies)
     targets = signs(y, n_classes)
     first = np.zeros((50, targets.shape[1]))
     w = reference_rivals.linear(features, targets, first, loss=loss, rate=0.47, average=average)

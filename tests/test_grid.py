@@ -96,7 +96,7 @@ def test_rows_off_the_grid_are_left_to_the_other_map():
         assert (cells == 9999).all()
     kernel = IsolationKernel("voronoi", 20, 300, random_state=0).fit(X)
     rows = np.vstack([X[:50], (X[:50] + X[50:100]) / 2, X[:5] + 9])
-    points, samples = kernel._partitionings.points, kernel._partitionings.samples
+    points, samples = kernel.map_.partitionings.points, kernel.map_.partitionings.samples
     np.testing.assert_array_equal(kernel.apply(rows), twin(rows, np.asarray(points), samples))
 
 

@@ -79,7 +79,7 @@ def test_a_class_of_a_part_of_little_weight_is_not_forgotten():
     X, y = make_rows(100, 3)
     kernel = make_kernel(X)
     parts = [IKOGDClassifier(kernel=kernel).partial_fit(X[y < k], y[y < k]) for k in (2, 3)]
-    assert merge(parts, [1, 1e-9])._counts.min() > 0
+    assert merge(parts, [1, 1e-9]).learned_.book.counts.min() > 0
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -93,8 +93,10 @@ def test_probabilities_rest_on_the_last_rows_of_each_part():
     X, y = make_rows(9000)
     kernel = make_kernel(X)
     parts = [IKOGDClassifier(kernel=kernel).partial_fit(X[a:b], y[a:b]) for a, b in ((0, 4500), (4500, 9000))]
-    window = merge(parts, [3, 1])._window
-    last = [part._window.scores[(part._window.n_seen - 1) % part._window.size] for part in parts]
+    window = merge(parts, [3, 1]).learned_.window
+    last = [
+        part.learned_.window.scores[(part.learned_.window.n_seen - 1) % part.learned_.window.size] for part in parts
+    ]
     assert np.array_equal(window.scores[[3071, 4095]], last)
 
 

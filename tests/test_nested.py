@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 import sklearn
 from scipy import sparse
 
 from isokern import IsolationKernel, _core
-from isokern.learners.nested import LateKernel, can_share, nested_cells
+from isokern.fitted_map import LateMap
+from isokern.learners.nested import can_share, nested_cells
 from isokern.rows import core_rows, n_rows
 from test_voronoi import KINDS, make_points, twin
 
@@ -85,14 +88,17 @@ def test_parts_have_the_cells_of_kernels_fitted_to_them(scale, columns, working_
             np.testing.assert_array_equal(of_size, fitted.apply(table))
 
 
-def test_a_late_kernel_maps_like_one_that_is_fitted():
+def test_a_late_map_is_drawn_when_it_is_first_applied_and_maps_like_another():
     X = make_points("clustered", 300, 5)
-    part = np.arange(50, 250)
-    late = LateKernel("voronoi", 6, 32, scale="minmax", random_state=0).fit_late(X, part)
-    fitted = IsolationKernel("voronoi", 6, 32, scale="minmax", random_state=0).fit(X[part])
-    np.testing.assert_array_equal(late.apply(X), fitted.apply(X))
-    assert late.n_cells_ == fitted.n_cells_
-    np.testing.assert_array_equal(late._cell_starts, fitted._cell_starts)
+    drawn = []
+    fitted = IsolationKernel("voronoi", 6, 32, scale="minmax", random_state=0).fit(X[50:250]).map_
+    late = LateMap(6, 32, lambda: drawn.append(1) or fitted)
+    np.testing.assert_array_equal(late.starts, fitted.starts)
+    assert (late.n_cells, late.cell_dtype, drawn) == (fitted.n_cells, fitted.cell_dtype, [])
+    for _ in range(2):
+        np.testing.assert_array_equal(late.apply(X, 1), fitted.apply(X, 1))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(late)).apply(X, 1), fitted.apply(X, 1))
+    assert drawn == [1]
 
 
 def test_trees_and_single_maps_are_not_for_it():

@@ -19,7 +19,7 @@ def assert_close(actual, expected):
 
 
 def switched(model):
-    return model._model.linear is not None
+    return model.model_.linear is not None
 
 
 @pytest.mark.parametrize("name", ["laplacian", "gaussian", "chi2"])
@@ -94,7 +94,7 @@ def test_before_the_switch_it_is_ogd():
 
 def test_eigenpairs_come_in_descending_order():
     X, y = make_rows(300)
-    model = NOGDClassifier(gamma=GAMMA, n_landmarks=50, rank=10, random_state=0).fit(X, y)._model
+    model = NOGDClassifier(gamma=GAMMA, n_landmarks=50, rank=10, random_state=0).fit(X, y).model_
     K = model.kernel.matrix(model.landmarks, model.landmarks, 1)
     # The features of the landmarks are V A^(1/2), so their squared lengths by column are the eigenvalues.
     features = K @ model.projection
@@ -104,14 +104,14 @@ def test_eigenpairs_come_in_descending_order():
 def test_a_share_as_rank_is_one_of_the_landmarks():
     X, y = make_rows(300)
     model = NOGDClassifier(gamma=GAMMA, n_landmarks=30, rank=0.3).fit(X, y)
-    assert model._model.projection.shape == (30, 9)
+    assert model.model_.projection.shape == (30, 9)
 
 
 def test_near_zero_eigenvalues_are_dropped():
     X, y = make_rows(5)
     X, y = np.tile(X, (60, 1)), np.random.default_rng(0).integers(2, size=300)
     model = NOGDClassifier(gamma=GAMMA, n_landmarks=50, rank=None).fit(X, y)
-    assert model._model.projection.shape == (50, 5)
+    assert model.model_.projection.shape == (50, 5)
     assert np.isfinite(model.decision_function(X)).all()
 
 

@@ -28,7 +28,7 @@ def train_both(n_classes, weighted, n_cells=8, n=60, **options):
     model = IKOGDClassifier(kernel=kernel, learning_rate=rate, **options)
     model.partial_fit_cells(cells, labels, classes=range(n_classes), sample_weight=row_weights)
     options |= {"rate": rate, "row_weights": row_weights}
-    twin = reference.learn_online(cells, kernel._cell_starts, signs(labels, n_classes), **options)
+    twin = reference.learn_online(cells, kernel.map_.starts, signs(labels, n_classes), **options)
     return model, twin
 
 
@@ -52,7 +52,7 @@ def test_the_weights_equal_those_of_the_twin(n_classes, weighted, loss, schedule
 def test_the_scores_before_each_update_equal_those_of_the_twin(n_classes, loss, schedule, average, shrinkage):
     options = {"loss": loss, "schedule": schedule, "average": average, "shrinkage": shrinkage}
     model, (_, scores, _) = train_both(n_classes, True, **options)
-    assert_close(model._window.scores[: len(scores)], scores)
+    assert_close(model.learned_.window.scores[: len(scores)], scores)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -96,9 +96,9 @@ def test_partitionings_of_different_sizes_teach_the_same_as_the_twin_s(at_most, 
     model = IKOGDClassifier(kernel=kernel, evaluation=evaluation, schedule="constant")
     model.partial_fit_cells(cells, y, classes=range(n_classes))
     _, scores, _ = reference.learn_online(
-        cells, kernel._cell_starts, signs(y, n_classes), loss="hinge", schedule="constant", rate=0.5
+        cells, kernel.map_.starts, signs(y, n_classes), loss="hinge", schedule="constant", rate=0.5
     )
-    assert_close(model._window.scores[:15], scores)
+    assert_close(model.learned_.window.scores[:15], scores)
 
 
 @pytest.mark.parametrize("schedule", RATES)
@@ -167,7 +167,7 @@ def test_the_paper_s_learner_is_one_documented_line():
     kernel = paper.kernel_
     targets = signs(y, 2)
     weights, _, _ = reference.learn_online(
-        kernel.apply(X), kernel._cell_starts, targets, loss="hinge", schedule="constant", rate=0.5
+        kernel.apply(X), kernel.map_.starts, targets, loss="hinge", schedule="constant", rate=0.5
     )
     assert_close(paper.decision_function(X), (kernel.transform(X) @ weights)[:, 0] / np.sqrt(6))
 
@@ -222,4 +222,4 @@ def test_naive_agrees_with_primal_under_adagrad_s_steps(n_classes):
 
 def test_a_dual_model_keeps_as_many_rows_as_it_has_support_vectors():
     _, (_, _, dual) = train_three(3, **PAPER)
-    assert dual._model.n == dual.n_support_
+    assert dual.learned_.model.n == dual.n_support_

@@ -197,8 +197,8 @@ def test_trees_are_the_same_on_rows_read_in_place_and_on_copied_rows(copied):
     rows = np.random.default_rng(3).integers(-3, 4, (300, 5)) / 4
     in_place = IsolationKernel("tree", 10, 32, random_state=0).fit(rows)
     others = IsolationKernel("tree", 10, 32, random_state=0).fit(copied(rows))
-    for name, array in in_place._partitionings.arrays.items():
-        np.testing.assert_array_equal(array, others._partitionings.arrays[name], err_msg=name)
+    for name, array in in_place.map_.partitionings.arrays.items():
+        np.testing.assert_array_equal(array, others.map_.partitionings.arrays[name], err_msg=name)
 
 
 @pytest.mark.parametrize("method", tables.METHODS)

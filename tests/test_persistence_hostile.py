@@ -84,7 +84,7 @@ def test_a_byte_changed_anywhere_is_noticed(path):
     whole = small_file(path)
     for k in range(len(whole)):
         path.write_bytes(whole[:k] + bytes([whole[k] ^ 1 << k % 8]) + whole[k + 1 :])
-        assert_refused(path, r"not an isokern file|format must be 1|truncated|damaged: it|checksum does not match")
+        assert_refused(path, r"not an isokern file|format must be 2|truncated|damaged: it|checksum does not match")
 
 
 def test_a_byte_changed_in_header_array_or_digest_is_a_wrong_checksum(path):
@@ -135,7 +135,7 @@ def test_a_newer_format_is_refused_by_name(path):
     whole = bytearray(small_file(path))
     whole[8:20] = struct.pack("<I8s", 7, b"12.3\0\0\0\0")
     path.write_bytes(whole)
-    assert_refused(path, r"format must be 1; got 7, written by isokern 12.3")
+    assert_refused(path, r"format must be 2; got 7, written by isokern 12.3")
 
 
 def test_a_path_that_is_not_there_keeps_its_error(path):
@@ -247,13 +247,20 @@ def wider(shape):
 
 
 def points_outside(forgery):
-    points = forgery.node("_model", "budgets")[0]["state"]["points"]
+    points = forgery.node("model_", "budgets")[0]["state"]["points"]
     forgery.arrays[forgery.places[id(points)]].fill(10**6)
 
 
 def columns_outside(forgery):
-    table = forgery.node("_held", "_parts")[0]["items"][0]
+    table = forgery.node("warm_up_", "batches")["items"][0]["items"][0]
     forgery.arrays[forgery.places[id(table["parts"][1])]].fill(10**6)
+
+
+def rows_without_targets(forgery):
+    targets = forgery.node("warm_up_", "batches")["items"][0]["items"][1]
+    targets["shape"] = [1]
+    place = forgery.places[id(targets)]
+    forgery.arrays[place] = forgery.arrays[place][:1]
 
 
 def place_outside(forgery):
@@ -262,61 +269,62 @@ def place_outside(forgery):
             item[1] = 10**6
 
 
-TREES = ("kernel_", "_partitionings", "arrays")
+TREES = ("kernel_", "map_", "partitionings", "arrays")
 BAD_MODELS = {
     "a tree's child outside": ("trees", set_at(*TREES, "left", at=0, value=2**31 - 1)),
     "a leaf's column outside": ("trees", set_at(*TREES, "column", at=-1, value=2**31 - 1)),
     "trees without an array": ("trees", lambda f: f.node(*TREES)["items"].pop()),
-    "cells that are not the trees'": ("trees", put("kernel_", "_partitionings", "n_cells", value=2**40)),
-    "other cells": ("trees", put("kernel_", "n_cells_", value=100)),
-    "starts of other cells": ("trees", set_at("kernel_", "_cell_starts", at=-1, value=10**6)),
-    "a map that is none": ("trees", put("kernel_", "_partitionings", value={"kind": "same", "as": 0})),
+    "cells that are not the trees'": ("trees", put("kernel_", "map_", "partitionings", "n_cells", value=2**40)),
+    "partitionings that are none": ("trees", put("kernel_", "map_", "partitionings", value={"kind": "same", "as": 0})),
+    "a map that is none": ("trees", put("kernel_", "map_", value={"kind": "same", "as": 0})),
+    "a map of other columns": ("trees", put("kernel_", "n_features_in_", value=7)),
     "a kernel that is none": ("trees", put("kernel_", value=1)),
-    "a scaling of other columns": ("trees", reshape("kernel_", "_scaling", "offset", to=lambda shape: (1,))),
-    "weights for fewer cells": ("trees", reshape("_model", "values", to=fewer)),
-    "weights of more scores": ("trees", reshape("_model", "values", to=wider)),
-    "squares of another shape": ("trees", reshape("_model", "squares", to=fewer)),
-    "starts that are not the kernel's": ("trees", set_at("_model", "starts", at=1, value=9)),
-    "starts that descend": ("trees", set_at("_model", "starts", at=1, value=-9)),
-    "a clock of nonsense": ("trees", put("_model", "clock", "rounds", value=-1)),
-    "a clock that is none": ("trees", put("_model", "clock", "rounds", value="x")),
-    "a window of another size": ("trees", reshape("_window", "scores", to=fewer)),
-    "a window of other scores": ("trees", reshape("_window", "scores", to=wider)),
-    "a window of other classes": ("trees", set_at("_window", "classes", at=0, value=99)),
-    "classes that descend": ("trees", set_at("classes_", at=0, value=99)),
-    "fewer counts than classes": ("trees", reshape("_counts", to=fewer)),
-    "a model that is none": ("trees", put("_model", value={"kind": "list"})),
-    "a model of another learner": ("trees", put("_model", value=None)),
-    "rows that are not counted": ("holding rows", put("_held", "n", value=10**9)),
-    "more support vectors than there are": ("dual", put("_model", "n", value=2**62)),
-    "support vectors of another kernel": ("dual", reshape("_model", "cells", to=wider)),
-    "points beyond": ("voronoi", set_at("kernel_", "_partitionings", "samples", at=(0, 0), value=10**6)),
-    "points of other columns": ("voronoi", reshape("kernel_", "_partitionings", "points", to=wider)),
-    "sums of another shape": ("voronoi", reshape("_model", "sums", to=fewer)),
-    "a machine of other weights": ("svc", reshape("_weights", to=fewer)),
+    "a scaling of other columns": ("trees", reshape("kernel_", "map_", "scaling", "offset", to=lambda shape: (1,))),
+    "weights for fewer cells": ("trees", reshape("learned_", "model", "values", to=fewer)),
+    "weights of more scores": ("trees", reshape("learned_", "model", "values", to=wider)),
+    "squares of another shape": ("trees", reshape("learned_", "model", "squares", to=fewer)),
+    "starts that are not the kernel's": ("trees", set_at("learned_", "model", "starts", at=1, value=9)),
+    "starts that descend": ("trees", set_at("learned_", "model", "starts", at=1, value=-9)),
+    "a clock of nonsense": ("trees", put("learned_", "model", "clock", "rounds", value=-1)),
+    "a clock that is none": ("trees", put("learned_", "model", "clock", "rounds", value="x")),
+    "a window of another size": ("trees", reshape("learned_", "window", "scores", to=fewer)),
+    "a window of other scores": ("trees", reshape("learned_", "window", "scores", to=wider)),
+    "a window of other classes": ("trees", set_at("learned_", "window", "classes", at=0, value=99)),
+    "classes that descend": ("trees", set_at("learned_", "book", "labels", at=0, value=99)),
+    "fewer counts than classes": ("trees", reshape("learned_", "book", "counts", to=fewer)),
+    "a model that is none": ("trees", put("learned_", "model", value={"kind": "list"})),
+    "a model of another learner": ("trees", put("learned_", "model", value=None)),
+    "rows without targets": ("holding rows", rows_without_targets),
+    "classes that are none": ("holding rows", put("warm_up_", "book", value=1)),
+    "more support vectors than there are": ("dual", put("learned_", "model", "n", value=2**62)),
+    "support vectors of another kernel": ("dual", reshape("learned_", "model", "cells", to=wider)),
+    "points beyond": ("voronoi", set_at("kernel_", "map_", "partitionings", "samples", at=(0, 0), value=10**6)),
+    "points of other columns": ("voronoi", reshape("kernel_", "map_", "partitionings", "points", to=wider)),
+    "sums of another shape": ("voronoi", reshape("learned_", "model", "sums", to=fewer)),
+    "a machine of other weights": ("svc", reshape("model_", "values", to=fewer)),
     "a machine of other intercepts": ("svc", reshape("intercept_", to=lambda shape: (1,))),
-    "a kernel of a high degree": ("ogd", put("_model", "kernel", "degree", value=2**30)),
-    "a kernel of no name": ("ogd", put("_model", "kernel", "name", value="x")),
-    "scores without coefficients": ("ogd", put("_model", "n_columns", value=10**9)),
-    "other columns": ("ogd", put("_model", "n_features", value=1)),
+    "a kernel of a high degree": ("ogd", put("model_", "kernel", "degree", value=2**30)),
+    "a kernel of no name": ("ogd", put("model_", "kernel", "name", value="x")),
+    "scores without coefficients": ("ogd", put("model_", "n_columns", value=10**9)),
+    "other columns": ("ogd", put("model_", "n_features", value=1)),
     "points that are not there": ("budget", points_outside),
-    "a projection of other landmarks": ("nogd", reshape("_model", "projection", to=fewer)),
-    "other updates": ("nogd", reshape("_model", "linear", "n_updates", to=lambda shape: (50,))),
-    "more landmarks than wanted": ("nogd, before the switch", put("_model", "n_landmarks", value=1)),
-    "weights of fewer frequencies": ("fogd", reshape("_model", "linear", "values", to=fewer)),
+    "a projection of other landmarks": ("nogd", reshape("model_", "projection", to=fewer)),
+    "other updates": ("nogd", reshape("model_", "linear", "n_updates", to=lambda shape: (50,))),
+    "more landmarks than wanted": ("nogd, before the switch", put("model_", "n_landmarks", value=1)),
+    "weights of fewer frequencies": ("fogd", reshape("model_", "linear", "values", to=fewer)),
     "a place outside of a generator": ("fogd", place_outside),
-    "other experts": ("adaraker", reshape("_model", "theta", to=fewer)),
-    "more rounds than experts": ("adaraker", put("_model", "clock", "rounds", value=2**40)),
-    "absurdly many rounds": ("adaraker", put("_model", "clock", "rounds", value=10**3000)),
-    "fewer confidences": ("adaraker", reshape("_model", "confidences", to=fewer)),
+    "other experts": ("adaraker", reshape("model_", "theta", to=fewer)),
+    "more rounds than experts": ("adaraker", put("model_", "clock", "rounds", value=2**40)),
+    "absurdly many rounds": ("adaraker", put("model_", "clock", "rounds", value=10**3000)),
+    "fewer confidences": ("adaraker", reshape("model_", "confidences", to=fewer)),
     "sparse rows that point outside": ("sparse holding rows", columns_outside),
     "sparse points that point outside": (
         "sparse voronoi",
-        set_at("_partitionings", "points", "columns", at=0, value=2**31 - 1),
+        set_at("map_", "partitionings", "points", "columns", at=0, value=2**31 - 1),
     ),
     "sparse points of starts outside": (
         "sparse voronoi",
-        set_at("_partitionings", "points", "starts", at=1, value=2**62),
+        set_at("map_", "partitionings", "points", "starts", at=1, value=2**62),
     ),
 }
 
@@ -341,7 +349,7 @@ def test_a_forgery_that_changes_nothing_is_loaded(files, path):
 def test_sparse_points_do_not_take_absurd_memory(files, path, run_script, memory_is_known):
     n = 200_000
     forgery = Forgery(files / "sparse voronoi")
-    places = ("_partitionings", "points")
+    places = ("map_", "partitionings", "points")
     forgery.replace(np.zeros(n + 1, dtype=np.int64), *places, "starts")
     forgery.node(*places)["state"]["n_columns"] = 2048
     forgery.node()["state"]["n_features_in_"] = 2048

@@ -43,7 +43,7 @@ def train_both(weighted, **options):
     model = IKOGDRegressor(kernel=kernel, learning_rate=rate, **options).partial_fit_cells(cells, y, weights)
     residuals = y - means_before(y, np.ones(60) if weights is None else weights)
     options |= {"rate": rate, "row_weights": weights}
-    twin = reference.learn_online(cells, kernel._cell_starts, residuals[:, None], **options)
+    twin = reference.learn_online(cells, kernel.map_.starts, residuals[:, None], **options)
     return X, y, weights, model, twin
 
 

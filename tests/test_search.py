@@ -166,7 +166,7 @@ def test_maps_are_drawn_from_training_rows_alone():
     drawn_from = []
 
     def scoring(model, X, y):
-        drawn_from.append(model.kernel_._partitionings.points)
+        drawn_from.append(model.kernel_.map_.partitionings.points)
         return model.score(X, y)
 
     splits = list(KFold(3).split(X))
@@ -177,8 +177,8 @@ def test_maps_are_drawn_from_training_rows_alone():
 
 def test_each_fold_is_mapped_once_for_each_number_of_cells(monkeypatch):
     X, y = make_rows(300)
-    mapped, apply = [], IsolationKernel._apply
-    monkeypatch.setattr(IsolationKernel, "_apply", lambda kernel, X: mapped.append(len(X)) or apply(kernel, X))
+    mapped, apply = [], IsolationKernel.apply_rows
+    monkeypatch.setattr(IsolationKernel, "apply_rows", lambda kernel, X: mapped.append(len(X)) or apply(kernel, X))
     make_search(learning_rate=[0.5, 1.0, 2.0]).fit(X, y)
     assert mapped == [200, 100] * 3 * len(CELLS) + [300]
 
@@ -324,7 +324,7 @@ def test_fit_comes_first(call):
     model = make_search()
     with pytest.raises(NotFittedError, match=r"^IKOGDClassifierCV is not fitted yet: call fit first"):
         call(model, X, y)
-    assert not model._has_begun
+    assert not hasattr(model, "best_estimator_")
     assert not hasattr(model, "kernel_")
 
 

@@ -146,7 +146,7 @@ def test_fit_forgets_what_was_learned_before():
 def test_every_pass_learns_every_row_once(shuffle):
     X, y = make_rows(100)
     model = IKOGDClassifier(n_passes=3, shuffle=shuffle, **SMALL).fit(X, y)
-    assert model._model.clock.rounds == 300
+    assert model.learned_.model.clock.rounds == 300
 
 
 def test_passes_in_order_equal_the_rows_one_after_another_again():

@@ -41,7 +41,7 @@ def test_cells_among_many_chunks_equal_the_numpy_twin(kind, d):
     X = make_points(kind, 2600, d)
     kernel = IsolationKernel("voronoi", 12, 260, random_state=0).fit(X)
     rows = np.vstack([X[:150], (X[:50] + X[50:100]) / 2, X[:5] + 1e3])
-    points, samples = kernel._partitionings.points, kernel._partitionings.samples
+    points, samples = kernel.map_.partitionings.points, kernel.map_.partitionings.samples
     expected = twin(rows, np.asarray(points), samples)
     np.testing.assert_array_equal(kernel.apply(rows), expected)
     np.testing.assert_array_equal(kernel.apply(sparse.csr_array(rows)), expected)

@@ -212,12 +212,6 @@ void register_learning(nb::module_ &m) {
                 new (self) Clock(make_clock(rounds, n_support, scale, scale_sum));
             },
             "rounds"_a = 0, "n_support"_a = 0, "scale"_a = 1.0, "scale_sum"_a = 0.0)
-        .def("__getstate__",
-             [](const Clock &c) { return std::make_tuple(c.rounds, c.n_support, c.scale, c.scale_sum); })
-        .def("__setstate__",
-             [](Clock &self, const std::tuple<std::int64_t, std::int64_t, double, double> &state) {
-                 new (&self) Clock(std::apply(make_clock, state));
-             })
         .def_ro("rounds", &Clock::rounds)
         .def_ro("n_support", &Clock::n_support)
         .def_ro("scale", &Clock::scale)

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import _check_feature_names, _check_n_features
+
+
+class ForeignRows(NamedTuple):
+    """Rows of an array of another library that have been checked but for NaN, and the names of their columns."""
+
+    X: Any
+    names: NDArray[Any] | None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The numbers of rows and columns."""
+        return tuple(self.X.shape)
 
 
 def is_foreign(X: Any) -> bool:
@@ -69,13 +82,6 @@ def like(values: Any, X: Any) -> Any:
     return xp.asarray(np.require(values, requirements=["C", "W"]), device=device)
 
 
-def in_library_of(X: Any, values: Any) -> Any:
-    """Return what was found out about rows X in X's library; NumPy's labels that are no numbers stay NumPy's."""
-    if not is_foreign(X) or is_foreign(values) or values.dtype.kind not in "buif":
-        return values
-    return like(values, X)
-
-
 def to_host(X: Any) -> Any:
     """Return an array of another library as a NumPy array, or a CSR tensor as a SciPy array."""
     if is_csr(X):
@@ -92,8 +98,8 @@ def to_host(X: Any) -> Any:
         return np.from_dlpack(X, device="cpu")
 
 
-def check_foreign(estimator: Any, X: Any) -> None:
-    """Raise unless X can be rows like those that an estimator was fitted to."""
+def read_foreign(estimator: Any, X: Any) -> ForeignRows:
+    """Return rows like those that an estimator was fitted to, where they are; raise if X cannot be such."""
     check_detached(X)
     if X.ndim != 2:
         raise ValueError(f"X must have 2 dimensions; got {X.ndim}.")
@@ -103,6 +109,7 @@ def check_foreign(estimator: Any, X: Any) -> None:
         raise ValueError(f"X must be of real numbers; got {X.dtype}.")
     _check_feature_names(estimator, X, reset=False)
     _check_n_features(estimator, X, reset=False)
+    return ForeignRows(X, getattr(estimator, "feature_names_in_", None))
 
 
 def check_detached(X: Any) -> None:

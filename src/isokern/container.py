@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from isokern.files import replacing
 
-FORMAT = 1
+FORMAT = 2
 _MAGIC = b"\x89isokern"
 _PREAMBLE = struct.Struct("<8sI36sQQ")
 _ALIGNMENT = 64
@@ -111,9 +111,8 @@ class ContainerReader:
         _, version, writer, header_size, size = _PREAMBLE.unpack(preamble)
         if version != FORMAT:
             by = writer.rstrip(b"\0").decode("ascii", "replace")
-            raise BadFileError(
-                f"format must be {FORMAT}; got {version}, written by isokern {by}. Read it with that version or a newer"
-            )
+            cure = "Read it with that version or a newer" if version > FORMAT else "Learn and save the model anew"
+            raise BadFileError(f"format must be {FORMAT}; got {version}, written by isokern {by}. {cure}")
         if self.size < size:
             raise BadFileError(f"truncated: it has {self.size} of {size} bytes")
         if self.size > size or size < _PREAMBLE.size + _DIGEST_SIZE:

@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from isokern import _core
-from isokern._drawing import FLOATS, DrawnPartitionings
-from isokern.arrays import check_foreign, check_same_place, is_foreign, like, namespace, to_host
-from isokern.checks import n_threads, unchanged_on_error
-from isokern.devices import (
-    FittedMap,
-    cells_of_foreign,
-    cells_of_table,
-    foreign_features,
-    foreign_shares,
-    is_compiled_core,
-)
-from isokern.partitionings import OwnPartitionings, Partitioning
-from isokern.rows import (
-    check_rows,
-    csr_class,
-    n_rows,
-    row_blocks,
-)
+from isokern.checks import is_integer, n_threads, one_of, unchanged_on_error
+from isokern.devices import is_compiled_core, torch_device
+from isokern.engines import engine_of
+from isokern.fitted_map import FittedMap, draw_map, draw_own, draw_samples, draw_seed
+from isokern.partitionings import PARTITIONINGS, Partitioning
+from isokern.parts import need
+from isokern.rows import accept_sparse, read_rows
+from isokern.scaling import Scaling, check_scale
 
 _INT32_MAX = np.iinfo(np.int32).max
-_FEW_ROWS = 64
 
 
-class IsolationKernel(TransformerMixin, DrawnPartitionings):
+class IsolationKernel(TransformerMixin, BaseEstimator):
     """Isolation Kernel: how often two rows fall into the same cell of a random partitioning of space.
 
     Each of ``n_partitionings`` partitionings is built from ``n_cells`` rows sampled from the data and has one cell
@@ -72,6 +60,8 @@ class IsolationKernel(TransformerMixin, DrawnPartitionings):
     ----------
     n_cells_ : int
         Number of cells of a partitioning (for partitionings of your own: of the largest).
+    map_ : FittedMap
+        What ``fit`` has drawn: the scaling and the partitionings.
     n_features_in_ : int
         Number of columns seen in ``fit``.
     feature_names_in_ : ndarray of str
@@ -146,13 +136,65 @@ class IsolationKernel(TransformerMixin, DrawnPartitionings):
         -------
         self
         """
-        self._check_parameters()
+        self.check_parameters()
         with unchanged_on_error(self):
-            table = check_rows(self, X, reset=True)
-            seed = self._draw_seed()
-            self._scaling = self._learn_scaling(table)
-            self._take(self._draw_partitionings(table, seed))
+            return self.fit_rows(read_rows(self, X, reset=True))
+
+    def fit_rows(self, table: Any) -> Self:
+        """Draw the partitionings from a table, which :func:`isokern.rows.read_rows` has made of input.
+
+        Parameters
+        ----------
+        table : ndarray or CSR of shape (n, d)
+
+        Returns
+        -------
+        self
+        """
+        seed, scaling = draw_seed(self.random_state), Scaling.learn(self.scale, table)
+        if isinstance(self.partitioning, str):
+            samples = draw_samples(table.shape[0], self.n_partitionings, self.n_cells, seed)
+            self.map_ = self._draw(table, samples, scaling, seed)
+        else:
+            self.map_ = draw_own(table, self.partitioning, self.n_partitionings, scaling, seed)
+        self.n_features_in_ = table.shape[1]
         return self
+
+    def fit_sampled(self, n_rows: int, fetch: Callable[[NDArray[np.int64]], Any], scaling: Scaling | None) -> Self:
+        """Do what ``fit`` does with rows that are elsewhere.
+
+        Parameters
+        ----------
+        n_rows : int
+            How many there are.
+        fetch : callable
+            Returns a table of the rows of some numbers, which ascend.
+        scaling : Scaling or None
+            What has been learned from all rows.
+
+        Returns
+        -------
+        self
+        """
+        self.check_parameters()
+        seed = draw_seed(self.random_state)
+        samples = draw_samples(n_rows, self.n_partitionings, self.n_cells, seed)
+        sampled, places = np.unique(samples, return_inverse=True)
+        table = fetch(sampled)
+        self.map_ = self._draw(table, places.reshape(samples.shape), scaling, seed)
+        self.n_features_in_ = table.shape[1]
+        return self
+
+    def _draw(self, table: Any, samples: NDArray[np.int64], scaling: Scaling | None, seed: int) -> FittedMap:
+        return draw_map(
+            table,
+            samples,
+            scaling,
+            partitioning=str(self.partitioning),
+            max_depth=self.max_depth,
+            seed=seed,
+            threads=n_threads(self.n_jobs),
+        )
 
     def apply(self, X: ArrayLike) -> NDArray[Any]:
         """Return the cells that each row falls into.
@@ -167,7 +209,20 @@ class IsolationKernel(TransformerMixin, DrawnPartitionings):
             Cell numbers from 0, of the smallest unsigned type that fits.
         """
         check_is_fitted(self)
-        return self._apply_foreign(X) if is_foreign(X) else self._apply(check_rows(self, X, reset=False))
+        return self.apply_rows(engine_of(X).read(self, X))
+
+    def apply_rows(self, rows: Any) -> Any:
+        """Return the cells of rows that have been read already.
+
+        Parameters
+        ----------
+        rows : table or ForeignRows
+
+        Returns
+        -------
+        cells : array of shape (n, n_partitionings)
+        """
+        return engine_of(rows).apply(self.map_, rows, device=self.device, n_jobs=self.n_jobs)
 
     def transform(self, X: ArrayLike) -> Any:
         """Return the feature map: for each partitioning 1/sqrt(t) in the column of the row's cell, else 0.
@@ -182,12 +237,11 @@ class IsolationKernel(TransformerMixin, DrawnPartitionings):
             float32 for float32 X, else float64. The dot product of two rows is their similarity.
         """
         check_is_fitted(self)
-        if is_foreign(X):
-            return self._transform_foreign(X)
-        table = check_rows(self, X, reset=False)
-        dtype = np.dtype(np.float32 if table.dtype == np.float32 else np.float64)
-        self._check_width(table.shape[0])
-        return self._features(self._apply(table), dtype)
+        engine = engine_of(X)
+        rows = engine.read(self, X)
+        self._check_width(rows.shape[0])
+        cells, is_single = self.apply_rows(rows), engine.is_single(rows)
+        return engine.features(cells, self.map_, single=is_single, sparse_output=self.sparse_output)
 
     def similarity(self, X: ArrayLike, Y: ArrayLike | None = None) -> NDArray[Any]:
         """Return the kernel: the share of partitionings in which two rows fall into one cell.
@@ -204,18 +258,15 @@ class IsolationKernel(TransformerMixin, DrawnPartitionings):
             Symmetric and positive semi-definite for Y = X, with a diagonal of exactly 1.
         """
         check_is_fitted(self)
-        if is_foreign(X) or is_foreign(Y):
-            return self._similarity_foreign(X, Y)
-        table = check_rows(self, X, reset=False)
-        other = table if Y is None else check_rows(self, Y, reset=False)
-        first = self._apply(table)
-        second = first if Y is None else self._apply(other)
-        is_single = table.dtype == other.dtype == np.float32
-        shares: NDArray[Any] = np.empty((len(first), len(second)), dtype=np.float32 if is_single else np.float64)
-        for begin in range(0, len(first), 256):
-            part = slice(begin, begin + 256)
-            _core.match_cells(first[part], second, shares[part], n_threads(self.n_jobs))
-        return shares
+        engine = engine_of(X)
+        if Y is not None:
+            engine.check_with(X, Y)
+        rows = engine.read(self, X)
+        others = rows if Y is None else engine.read(self, Y)
+        first = self.apply_rows(rows)
+        second = first if Y is None else self.apply_rows(others)
+        is_single = engine.is_single(rows) and engine.is_single(others)
+        return engine.shares(first, second, single=is_single, n_jobs=self.n_jobs)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Return a name for each column of ``transform``: ``partitioning3_cell17``.
@@ -231,120 +282,59 @@ class IsolationKernel(TransformerMixin, DrawnPartitionings):
         """
         check_is_fitted(self)
         _check_feature_names_in(self, input_features, generate_names=False)
-        sizes = np.diff(self._cell_starts)
+        sizes = np.diff(self.map_.starts)
         names = [f"partitioning{i}_cell{j}" for i, size in enumerate(sizes) for j in range(size)]
         return np.asarray(names, dtype=object)
 
     @property
+    def n_cells_(self) -> int:
+        """The number of cells of a partitioning (for partitionings of your own: of the largest)."""
+        return self.map_.n_cells
+
+    @property
     def _n_features_out(self) -> int:
-        return int(self._cell_starts[-1])
-
-    @property
-    def _t(self) -> int:
-        """The number of partitionings drawn; the parameter belongs to the next fit."""
-        return len(self._cell_starts) - 1
-
-    @property
-    def _cell_dtype(self) -> np.dtype[Any]:
-        return np.min_scalar_type(self.n_cells_ - 1)
-
-    def _apply(self, table: Any) -> NDArray[Any]:
-        """Return the cells of checked rows."""
-        cells: NDArray[Any] = np.empty((table.shape[0], self._t), dtype=self._cell_dtype)
-        fitted = None if is_compiled_core(self.device) else self._fitted_map()
-        if fitted is not None and cells_of_table(table, fitted, str(self.device), cells):
-            return cells
-        names, threads = getattr(self, "feature_names_in_", None), n_threads(self.n_jobs)
-        for begin, block in row_blocks(table, names):
-            self._partitionings.apply(self._scaled(block), cells[begin : begin + n_rows(block)], threads)
-        return cells
-
-    def _fitted_map(self) -> FittedMap | None:
-        """Return what a device needs to know of the map; None for partitionings of the user's own."""
-        if isinstance(self._partitionings, OwnPartitionings):
-            return None
-        names = getattr(self, "feature_names_in_", None)
-        return FittedMap(self._partitionings, self._scaling, names, n_threads(self.n_jobs))
-
-    def _apply_foreign(self, X: Any) -> Any:
-        """Return the cells of the rows of an array of another library: there or, where that cannot be, by the core."""
-        check_foreign(self, X)
-        fitted = self._fitted_map()
-        cells = None if fitted is None else cells_of_foreign(X, fitted, self._cell_dtype)
-        return like(self._apply(to_host(X)).astype(np.int32), X) if cells is None else cells
-
-    def _apply_few(self, X: NDArray[Any]) -> NDArray[Any] | None:
-        """Return the cells of a few plain rows, without scikit-learn's costly checks; None if X is anything else."""
-        is_plain = (
-            X.ndim == 2
-            and 0 < X.shape[0] <= _FEW_ROWS
-            and X.shape[1] == self.n_features_in_
-            and X.dtype in FLOATS
-            and X.flags.c_contiguous
-            and _core.find_nonfinite(X.reshape(-1)) < 0
-        )
-        if not is_plain:
-            return None
-        cells: NDArray[Any] = np.empty((X.shape[0], self._t), dtype=self._cell_dtype)
-        self._partitionings.apply(self._scaled(X), cells, 1)
-        return cells
-
-    def _transform_foreign(self, X: Any) -> Any:
-        if isinstance(self._partitionings, OwnPartitionings):  # whose numbers of cells may differ
-            features = self.transform(to_host(X))
-            return like(features.toarray() if self.sparse_output else features, X)
-        self._check_width(X.shape[0])
-        cells, single = self._apply_foreign(X), X.dtype == namespace(X).float32
-        return foreign_features(cells, self._cell_starts, single=single, sparse_output=self.sparse_output)
-
-    def _similarity_foreign(self, X: Any, Y: Any) -> Any:
-        if Y is not None:
-            check_same_place(X, Y)
-        first = self._apply_foreign(X)
-        second = first if Y is None else self._apply_foreign(Y)
-        single = namespace(X).float32
-        return foreign_shares(first, second, single=X.dtype == single and (Y is None or Y.dtype == single))
+        return self.map_.width
 
     def _check_width(self, n: int) -> None:
-        t, width = self._t, self._n_features_out
+        t, width = self.map_.n_partitionings, self.map_.width
         if n * t > _INT32_MAX or width > _INT32_MAX:
             raise ValueError(
                 f"transform must store fewer than 2^31 values and columns; got {n} rows x {t} partitionings, {width} "
                 "columns. Use apply, which returns cell numbers, or fewer rows at a time."
             )
 
-    def _features(self, cells: NDArray[Any], dtype: np.dtype[Any]) -> Any:
-        """Return the one-hot form of cells."""
-        (n, t), width = cells.shape, self._n_features_out
-        self._check_width(n)
-        columns = (cells + self._cell_starts[:-1]).astype(np.int32)
-        if not self.sparse_output:
-            features = np.zeros((n, width), dtype=dtype)
-            np.put_along_axis(features, columns, 1.0 / math.sqrt(t), axis=1)
-            return features
-        values = np.full(n * t, 1.0 / math.sqrt(t), dtype=dtype)
-        starts = np.arange(0, n * t + 1, t, dtype=np.int32)
-        return csr_class()((values, columns.ravel(), starts), shape=(n, width))
+    def check_parameters(self) -> None:
+        """Raise unless all parameters are what they may be."""
+        is_own = not isinstance(self.partitioning, str)
+        if is_own and not (hasattr(self.partitioning, "fit") and hasattr(self.partitioning, "apply")):
+            raise ValueError(f"partitioning must be a name or have fit and apply; got {self.partitioning!r}.")
+        if not is_own and self.partitioning not in PARTITIONINGS:
+            raise ValueError(f"partitioning must be {one_of(PARTITIONINGS)} or an object; got {self.partitioning!r}.")
+        if not is_integer(self.n_partitionings, at_least=1):
+            raise ValueError(f"n_partitionings must be an integer of at least 1; got {self.n_partitionings!r}.")
+        if is_own and self.n_cells != "auto":
+            raise ValueError(f'n_cells must be "auto" for a partitioning of your own; got {self.n_cells!r}.')
+        if self.n_cells != "auto" and not is_integer(self.n_cells, at_least=2):
+            raise ValueError(f'n_cells must be "auto" or an integer of at least 2; got {self.n_cells!r}.')
+        if self.max_depth not in (None, "log2") and not is_integer(self.max_depth, at_least=1):
+            raise ValueError(f'max_depth must be None, "log2" or an integer of at least 1; got {self.max_depth!r}.')
+        if self.max_depth is not None and self.partitioning != "tree":
+            raise ValueError(f"max_depth must be None unless the partitioning is a tree; got {self.max_depth!r}.")
+        check_scale(self.scale)
+        n_threads(self.n_jobs)
+        if not is_compiled_core(self.device):
+            if is_own:
+                raise ValueError(f"device must be None for a partitioning of your own; got {self.device!r}.")
+            torch_device(self.device)
 
-    def _check_cells(self, cells: Any) -> NDArray[Any]:
-        """Return cells in the form that apply gives them; raise if they cannot come from this kernel."""
-        if is_foreign(cells):
-            self._check_cells(to_host(cells))
-            return cells
-        array = np.asarray(cells)
-        if array.ndim != 2 or array.shape[1] != self._t or array.dtype.kind not in "ui":
-            raise ValueError(
-                f"cells must be integers of shape (n, {self._t}), as apply returns them; "
-                f"got shape {array.shape} and dtype {array.dtype}."
-            )
-        if array.dtype != self._cell_dtype and array.size and (array.min() < 0 or array.max() >= self.n_cells_):
-            raise ValueError(f"cells must be from 0 to {self.n_cells_ - 1}; got {array.min()} to {array.max()}.")
-        array = np.ascontiguousarray(array, dtype=self._cell_dtype)
-        if not _core.are_cells(array, self._cell_starts):
-            raise ValueError("cells must be below the number of cells of their partitioning; got larger ones.")
-        return array
+    def check(self) -> None:
+        """Raise unless the kernel is unfitted, or knows the columns of its map; see :mod:`isokern.parts`."""
+        if "map_" in vars(self):
+            need(isinstance(self.map_, FittedMap), "the map must be one")
+            d = self.map_.partitionings.n_columns
+            need(self.n_features_in_ == d, "n_features_in_ must be the number of columns of the partitionings")
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+        tags = accept_sparse(super().__sklearn_tags__())
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from scipy import sparse
 
 from isokern import _core
 from isokern.checks import is_integer, is_number, one_of
+from isokern.parts import Part, need
 from isokern.rows import CoreRows, as_scipy, n_rows
 
 KERNELS = ("laplacian", "gaussian", "polynomial", "chi2", "intersection")
@@ -20,7 +22,8 @@ _N_PAIRS = 1000
 _LARGEST_DEGREE = 100
 
 
-class NamedKernel:
+@dataclass(eq=False)
+class NamedKernel(Part):
     """A kernel that the core computes.
 
     ``laplacian``: exp(-gamma |x - z|_1); ``gaussian``: exp(-gamma |x - z|^2); ``polynomial``: (gamma x.z +
@@ -28,8 +31,11 @@ class NamedKernel:
     three are divided by sqrt(k(x, x) k(z, z)).
     """
 
-    def __init__(self, name: str, gamma: float, coef0: float, degree: int, *, normalised: bool) -> None:
-        self.name, self.gamma, self.coef0, self.degree, self.normalised = name, gamma, coef0, degree, normalised
+    name: str
+    gamma: float
+    coef0: float
+    degree: int
+    normalised: bool
 
     @property
     def spec(self) -> _core.KernelSpec:
@@ -41,6 +47,11 @@ class NamedKernel:
         values = np.empty((n_rows(rows), n_rows(points)))
         _core.kernel_matrix(self.spec, rows, points, values, threads)
         return values
+
+    def check(self) -> None:
+        """Raise unless the kernel and its parameters are known."""
+        need(isinstance(self.name, str), "a kernel must have a name")
+        check_kernel(self.name, self.gamma, None, self.coef0, self.degree)
 
 
 class OwnKernel:

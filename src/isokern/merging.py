@@ -1,22 +1,21 @@
-"""The weighted mean of learners that share one map: how parts that learned apart become one."""
+"""The weighted mean of learners that share one map: how parts that learned apart become one.
+
+This module checks that learners can be merged; what their mean is, each part of a learner knows by itself.
+"""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Sequence
-from functools import reduce
 from typing import Any
 
-import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from isokern import _core
 from isokern.feature_map import IsolationKernel
 from isokern.learners import IKOGDClassifier, IKOGDRegressor
-from isokern.learners.calibration import ScoreWindow
-from isokern.learners.classes import is_text
+from isokern.learners.kernel_source import check_same_map
 from isokern.learners.weights import CellWeights
 
 Learner = IKOGDClassifier | IKOGDRegressor
@@ -67,80 +66,9 @@ def merge(models: Iterable[Any], weights: ArrayLike | None = None) -> Any:
 
 def mean_learner(parts: Sequence[Any], shares: NDArray[np.float64]) -> Any:
     """Return the mean of learners that are known to share one map; ``shares`` add up to 1."""
-    if isinstance(parts[0], IKOGDClassifier):
-        classes = reduce(np.union1d, (part.classes_ for part in parts))
-        parts = [_knowing(part, classes) for part in parts]
     merged = copy.copy(parts[0])
-    merged._model = _mean_weights([part._model for part in parts], shares)
-    if isinstance(merged, IKOGDClassifier):
-        merged._counts = _mean_counts([part._counts for part in parts], shares)
-        merged._window = _joined_windows([part._window for part in parts], shares)
-    else:
-        merged._mass = float(shares @ [part._mass for part in parts])
-        merged._total = merged._mass * float(shares @ [part.mean_ for part in parts])
+    merged.learned_ = type(merged.learned_).merge([part.learned_ for part in parts], shares)
     return merged
-
-
-def _mean_weights(models: Sequence[CellWeights], shares: NDArray[np.float64]) -> CellWeights:
-    mean = copy.copy(models[0])
-    clocks = [model.clock for model in models]
-    rounds = _mean_count([clock.rounds for clock in clocks], shares)
-    n_support = _mean_count([clock.n_support for clock in clocks], shares)
-    mean.clock = _core.Clock(rounds, n_support)
-    mean.values = _mean((model.clock.scale * model.values for model in models), shares)
-    if mean.sums is not None:
-        # Of a clock whose scale_sum is 0, the averaged weights are -sums / rounds.
-        mean.sums = -float(max(1, rounds)) * _mean(map(_averaged, models), shares)
-    if mean.squares is not None:
-        mean.squares = _mean((_there(model.squares) for model in models), shares)
-    return mean
-
-
-def _averaged(model: CellWeights) -> NDArray[np.float64]:
-    return (model.clock.scale_sum * model.values - _there(model.sums)) / max(1, model.clock.rounds)
-
-
-def _there(table: NDArray[np.float64] | None) -> NDArray[np.float64]:
-    assert table is not None
-    return table
-
-
-def _mean(tables: Iterable[NDArray[np.float64]], shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Add up tables one by one, since there may be many and each is large."""
-    total: NDArray[np.float64] | None = None
-    for share, table in zip(shares, tables, strict=True):
-        total = share * table if total is None else np.add(total, share * table, out=total)
-    return _there(total)
-
-
-def _mean_count(counts: Sequence[int], shares: NDArray[np.float64]) -> int:
-    return int(np.rint(shares @ np.asarray(counts, dtype=np.float64)))
-
-
-def _mean_counts(counts: Sequence[NDArray[np.int64]], shares: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the mean of counts by class; a class that was met anywhere stays one that was met."""
-    means = np.rint(shares @ np.asarray(counts, dtype=np.float64)).astype(np.int64)
-    return np.maximum(means, np.any(counts, axis=0))
-
-
-def _joined_windows(windows: Sequence[ScoreWindow], shares: NDArray[np.float64]) -> ScoreWindow:
-    """Return a window of the last rows of each, as many as its share."""
-    joined = ScoreWindow(windows[0].scores.shape[1])
-    for window, share in zip(windows, shares, strict=True):
-        n = min(window.n_seen, window.size, int(np.ceil(share * window.size)))
-        places = (window.n_seen - n + np.arange(n)) % window.size
-        joined.add(window.scores[places], window.classes[places])
-    return joined
-
-
-def _knowing(part: IKOGDClassifier, classes: NDArray[Any]) -> IKOGDClassifier:
-    """Return a learner that knows more classes, as if it had met them now; the given one stays as it is."""
-    if len(classes) == len(part.classes_):
-        return part
-    grown = copy.copy(part)
-    grown._model, grown._window = copy.copy(part._model), copy.copy(part._window)
-    grown._grow(classes)
-    return grown
 
 
 def _shares(weights: ArrayLike | None, n: int) -> NDArray[np.float64]:
@@ -160,14 +88,14 @@ def _check_part(part: Any, name: str) -> None:
     if not isinstance(part, Learner):
         raise TypeError(f"models must be IKOGDClassifier or IKOGDRegressor; got {type(part).__name__} as {name}.")
     check_is_fitted(part)
-    if not part._has_begun:
+    if not hasattr(part, "learned_"):
         raise ValueError(
-            f"models must have begun to learn; {name} still holds its first {part._held.n} rows back. Give it a fitted "
-            "kernel, and it begins at once."
+            f"models must have begun to learn; {name} still holds its first {part.warm_up_.n} rows back. Give it a "
+            "fitted kernel, and it begins at once."
         )
-    if not isinstance(part._model, CellWeights):
+    if not isinstance(part.learned_.model, CellWeights):
         raise ValueError(f'evaluation must be "primal" or "naive" to be merged; got {part.evaluation!r} in {name}.')
-    part._check_map()
+    check_same_map(part.kernel_.map_, part.learned_.model.starts)
 
 
 def _check_alike(first: Any, part: Any, name: str) -> None:
@@ -177,43 +105,14 @@ def _check_alike(first: Any, part: Any, name: str) -> None:
         expected, value = getattr(first, parameter, None), getattr(part, parameter, None)
         if value != expected:
             raise ValueError(f"{parameter} must be the same in all models; got {expected!r} and, {name}, {value!r}.")
-    if isinstance(first, IKOGDClassifier):
-        _check_classes(first, part, name)
-
-
-def _check_classes(first: IKOGDClassifier, part: IKOGDClassifier, name: str) -> None:
-    if is_text(part.classes_) != is_text(first.classes_):
-        raise ValueError(f"classes must be of one kind; got {first.classes_} and, {name}, {part.classes_}.")
-    if part._is_open != first._is_open:
-        raise ValueError(f"classes must have been given to all models at the start, or to none; not so {name}.")
-    if not part._is_open and not np.array_equal(part.classes_, first.classes_):
-        raise ValueError(
-            f"classes must be the same if they are given at the start; got {first.classes_} and, {name}, "
-            f"{part.classes_}."
-        )
-
-
-# The parts of a map by the words that errors have for them.
-_PARTS_OF_A_MAP = {
-    "the number of columns": "n_features_in_",
-    "the number of cells": "_cell_starts",
-    "the scaling": "_scaling",
-    "the partitionings": "_partitionings",
-}
+    first.learned_.check_mergeable(part.learned_, name)
 
 
 def _check_one_map(first: IsolationKernel, other: IsolationKernel, name: str) -> None:
-    if other is first:
-        return
-    for what, attribute in _PARTS_OF_A_MAP.items():
-        one, another = getattr(first, attribute), getattr(other, attribute)
-        if one is not another and _fingerprint(one) != _fingerprint(another):
-            raise ValueError(
-                f"models must share one map; {what} of {name} is not that of the first. Fit one IsolationKernel and "
-                "give it to all as kernel=..."
-            )
-
-
-def _fingerprint(part: Any) -> str:
-    """Return a hash of all bytes of a part, the same in every process."""
-    return str(joblib.hash(part, coerce_mmap=True))
+    is_alike = first.n_features_in_ == other.n_features_in_
+    difference = first.map_.difference(other.map_) if is_alike else "the number of columns"
+    if difference is not None:
+        raise ValueError(
+            f"models must share one map; {difference} of {name} is not that of the first. Fit one IsolationKernel and "
+            "give it to all as kernel=..."
+        )

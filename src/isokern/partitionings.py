@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,10 +14,16 @@ from sklearn.base import clone
 
 from isokern import _core
 from isokern.checks import is_integer, one_thread_if_small
-from isokern.rows import CoreRows, as_scipy, n_columns, n_rows
+from isokern.parts import Part, State, is_count, need
+from isokern.rows import CoreRows, CsrRows, as_scipy, n_columns, n_rows
+
+# Sparse points and rows of up to this many columns are written out in full: products beat an inverted index there.
+FEW_COLUMNS = 2048
+_LARGEST_WRITTEN_OUT = 2**30  # bytes that sparse points may take when written out, unless the file is large itself
+_LARGEST_FACTOR = 128
 
 # When to look for principal axes, and how many to take.
-_FEWEST_COLUMNS, _MOST_COLUMNS = 24, 2048
+_FEWEST_COLUMNS, _MOST_COLUMNS = 24, FEW_COLUMNS
 _SAMPLE = 2048
 _EXPLAINED = 0.93
 _FIRST_AXES = 16
@@ -35,25 +42,26 @@ class Partitioning(Protocol):
         """Return the number of the cell, from 0 to n_cells_ - 1, that each row falls into."""
 
 
-class IsolationTrees:
+@dataclass(eq=False)
+class IsolationTrees(Part):
     """Trees that split on random columns at random points until every sampled point is alone.
 
-    The learned state is four arrays: the nodes of all trees, one tree after the other, and where each tree starts. An
-    inner node sends a row to ``left`` if its value in ``column`` is below ``split``, else to ``left + 1``; a leaf has
-    ``left = -1 - cell``.
+    ``arrays`` are the nodes of all trees, one tree after the other, and where each tree starts. An inner node sends a
+    row to ``left`` if its value in ``column`` is below ``split``, else to ``left + 1``; a leaf has -1 - cell there.
     """
 
-    def __init__(self, n_columns: int, n_cells: int, arrays: dict[str, NDArray[Any]]) -> None:
-        self.n_columns = n_columns
-        self.n_cells = n_cells
-        self.arrays = arrays
-        self.on_devices: dict[Any, Any] = {}  # what isokern.devices keeps; no part of the learned state
-        self._map = _core.TreeMap(**arrays, n_columns=n_columns, n_cells=n_cells)
+    n_columns: int
+    n_cells: int
+    arrays: dict[str, NDArray[Any]]
+    on_devices: dict[Any, Any] = field(default_factory=dict, init=False)  # what isokern.devices keeps
+
+    def __post_init__(self) -> None:
+        self._map = _core.TreeMap(**self.arrays, n_columns=self.n_columns, n_cells=self.n_cells)
 
     @property
-    def n_partitionings(self) -> int:
-        """The number of trees."""
-        return len(self.arrays["starts"]) - 1
+    def sizes(self) -> NDArray[np.int64]:
+        """The number of cells of each tree."""
+        return np.full(len(self.arrays["starts"]) - 1, self.n_cells)
 
     @classmethod
     def learn(
@@ -69,23 +77,25 @@ class IsolationTrees:
         """Write each row's cells into ``cells``, (n, t)."""
         self._map.apply(rows, cells, threads)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the arrays; the core's own form is made from them."""
-        return type(self), (self.n_columns, self.n_cells, self.arrays)
+    def check(self) -> None:
+        """Raise unless trees have cells; the core has checked all else."""
+        need(is_count(self.n_cells, at_least=1), "n_cells must be at least 1")
 
 
-class VoronoiCells:
+@dataclass(eq=False)
+class VoronoiCells(Part):
     """Cells around sampled points: a row falls into that of the nearest.
 
-    The learned state is the pool of all sampled points and, for each partitioning, which of them are its sample.
+    ``points`` is the pool of all sampled points; ``samples``, (t, n_cells), tells which of them each partitioning has.
     """
 
-    def __init__(self, points: CoreRows, samples: NDArray[np.int32]) -> None:
-        self.points = points
-        self.samples = samples
-        self.on_devices: dict[Any, Any] = {}  # what isokern.devices keeps; no part of the learned state
+    points: CoreRows
+    samples: NDArray[np.int32]
+    on_devices: dict[Any, Any] = field(default_factory=dict, init=False)  # what isokern.devices keeps
+
+    def __post_init__(self) -> None:
         # Pixels, counts, zeros and ones have a map of their own; the other is made for rows that are of another kind.
-        self._grid_map = _core.find_grid_map(points, samples)
+        self._grid_map = _core.find_grid_map(self.points, self.samples)
         if self._grid_map is None:
             _ = self._map
 
@@ -94,9 +104,15 @@ class VoronoiCells:
         return _core.VoronoiMap(self.points, self.samples, principal_axes(self.points, self.samples.shape[1]))
 
     @property
-    def n_partitionings(self) -> int:
-        """The number of samples."""
-        return len(self.samples)
+    def sizes(self) -> NDArray[np.int64]:
+        """The number of cells of each partitioning."""
+        t, n_cells = self.samples.shape
+        return np.full(t, n_cells)
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns of the points."""
+        return n_columns(self.points)
 
     @classmethod
     def learn(
@@ -112,9 +128,25 @@ class VoronoiCells:
         if self._grid_map is None or not self._grid_map.apply(rows, cells, threads):
             self._map.apply(rows, cells, threads)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the points and samples; the core's own form is made from them."""
-        return type(self), (self.points, self.samples)
+    @classmethod
+    def from_state(cls, state: State) -> VoronoiCells:
+        """Return the cells that have this state, unless they would take absurd memory."""
+        check_points(state["points"], state["samples"].nbytes)
+        return cls(**state)
+
+
+def check_points(points: CoreRows, n_bytes_more: int = 0) -> None:
+    """Raise unless points are rows, and those that are sparse take no absurd memory when the core writes them out."""
+    need(isinstance(points, np.ndarray | CsrRows), "points must be rows")
+    if not isinstance(points, CsrRows) or points.n_columns > FEW_COLUMNS:
+        return
+    n_bytes = sum(array.nbytes for array in points[:3]) + n_bytes_more
+    written_out = 8 * n_rows(points) * points.n_columns
+    need(
+        written_out <= max(_LARGEST_WRITTEN_OUT, _LARGEST_FACTOR * n_bytes),
+        f"sparse points must not take {_LARGEST_FACTOR} times their own size when written out; they take {written_out} "
+        "bytes. Keep such a model with joblib",
+    )
 
 
 def principal_axes(points: CoreRows, n_cells: int) -> NDArray[np.float64]:
@@ -146,11 +178,17 @@ def principal_axes(points: CoreRows, n_cells: int) -> NDArray[np.float64]:
     return np.ascontiguousarray(axes[:, ::-1][:, :n_axes])
 
 
-class OwnPartitionings:
+@dataclass(eq=False)
+class OwnPartitionings(Part):
     """Fitted copies of an object of the user's own."""
 
-    def __init__(self, members: list[Partitioning]) -> None:
-        self.members = members
+    members: list[Partitioning]
+    n_columns: int
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """The number of cells of each partitioning."""
+        return np.array([member.n_cells_ for member in self.members])
 
     @classmethod
     def learn(cls, X: Any, member: Partitioning, n_partitionings: int, seed: int) -> OwnPartitionings:
@@ -164,7 +202,7 @@ class OwnPartitionings:
                     f"fit of {type(member).__name__} must return self with n_cells_, an integer of at least 1; "
                     f"got {getattr(fitted, 'n_cells_', None)!r}."
                 )
-        return cls(members)
+        return cls(members, X.shape[1])
 
     def apply(self, rows: CoreRows, cells: NDArray[Any], threads: int) -> None:
         """Write each row's cells into ``cells``, (n, t)."""
@@ -184,4 +222,5 @@ class OwnPartitionings:
             cells[:, i] = found
 
 
+Partitionings = IsolationTrees | VoronoiCells | OwnPartitionings
 PARTITIONINGS: dict[str, type[IsolationTrees] | type[VoronoiCells]] = {"tree": IsolationTrees, "voronoi": VoronoiCells}

@@ -1,22 +1,55 @@
 """Models in files: no pickle inside, so that a file from a stranger can do nothing but be wrong.
 
-A file holds a tree of plain values, arrays and objects of a closed list of classes, see ``isokern._parts``.
+A file holds a tree of plain values, arrays and objects of a closed list of classes, below. Each of these knows how to
+become a state and to be made from one, see ``isokern.parts``; a file names a class, and what happens then is written
+there.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.frozen import FrozenEstimator
 
-from isokern._parts import ESTIMATORS, PARTS, State
+from isokern import learners
 from isokern.container import ContainerReader, can_hold, describe_array, open_container, write_container
+from isokern.feature_map import IsolationKernel
+from isokern.fitted_map import FittedMap
+from isokern.kernels import NamedKernel
+from isokern.learners.adaraker import AdaRakerModel
+from isokern.learners.budgets import BUDGETS, Budget
+from isokern.learners.calibration import ScoreWindow
+from isokern.learners.classes import ClassBook
+from isokern.learners.clock import Clock
+from isokern.learners.duals import BudgetedDual, KernelDual
+from isokern.learners.fogd import FourierModel
+from isokern.learners.linear import LinearModel
+from isokern.learners.nogd import NystromModel
+from isokern.learners.one_vs_rest import OneVsRest
+from isokern.learners.residuals import Residuals
+from isokern.learners.warm_up import WarmUp
+from isokern.learners.weights import CellWeights, SupportVectors
+from isokern.partitionings import IsolationTrees, VoronoiCells
+from isokern.parts import State, restore_estimator
+from isokern.rows import CsrRows
+from isokern.scaling import Scaling
 
 Path = str | os.PathLike[str]
+
+ESTIMATORS: tuple[type, ...] = (IsolationKernel, *(getattr(learners, name) for name in learners.__all__))
+PARTS: tuple[type, ...] = (
+    *(FittedMap, IsolationTrees, VoronoiCells, CsrRows, Scaling),
+    *(OneVsRest, Residuals, ClassBook, ScoreWindow, WarmUp, Clock, CellWeights, SupportVectors),
+    *(NamedKernel, KernelDual, BudgetedDual, Budget, *BUDGETS.values()),
+    *(LinearModel, FourierModel, NystromModel, AdaRakerModel),
+)
 
 
 def save(model: Any, path: Path) -> None:
@@ -102,6 +135,56 @@ def read_file(path: Path) -> Any:
         return value
 
 
+class _Kind(NamedTuple):
+    """How objects of a class become a state and are made from one, see ``isokern.parts``."""
+
+    cls: type
+    state: Callable[[Any], State]
+    make: Callable[[State], Any]
+    check: Callable[[Any], None]
+
+
+def _estimator(cls: Any) -> _Kind:
+    return _Kind(cls, lambda value: dict(vars(value)), lambda state: restore_estimator(cls, state), cls.check)
+
+
+def _part(cls: Any) -> _Kind:
+    return _Kind(cls, cls.state, cls.from_state, cls.check)
+
+
+_BIT_GENERATORS = {name: getattr(np.random, name) for name in ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")}
+
+
+def _make_bit_generator(state: State) -> Any:
+    # NumPy does not check where in their numbers MT19937 and Philox stand.
+    if not (0 <= state["state"].get("pos", 0) <= 624 and 0 <= state.get("buffer_pos", 0) <= 4):
+        raise ValueError("the place of a bit generator must be within its numbers.")
+    generator = _BIT_GENERATORS[state["bit_generator"]](0)
+    generator.state = {key: value for key, value in state.items() if key not in ("has_gauss", "gauss")}
+    return generator
+
+
+def _make_random_state(state: State) -> np.random.RandomState:
+    random_state = np.random.RandomState(_make_bit_generator(state))
+    random_state.set_state(state)
+    return random_state
+
+
+def _anything_goes(value: Any) -> None:
+    """Check nothing."""
+
+
+_OTHERS = (  # objects of other libraries that parameters and parts hold
+    _Kind(FrozenEstimator, vars, functools.partial(restore_estimator, FrozenEstimator), _anything_goes),
+    _Kind(np.random.RandomState, lambda rng: rng.get_state(legacy=False), _make_random_state, _anything_goes),
+    _Kind(
+        np.random.Generator,
+        lambda rng: rng.bit_generator.state,
+        lambda state: np.random.Generator(_make_bit_generator(state)),
+        _anything_goes,
+    ),
+)
+_KINDS = {kind.cls.__name__: kind for kind in (*map(_estimator, ESTIMATORS), *map(_part, PARTS), *_OTHERS)}
 _PLAIN = (type(None), bool, int, str)
 _CONTAINERS = (list, tuple, dict)
 _TABLES = {cls.__name__: cls for cls in (sparse.csr_array, sparse.csr_matrix)}
@@ -157,9 +240,9 @@ class _Encoder:
         if id(value) in self._numbers:
             return {"kind": "same", "as": self._numbers[id(value)]}
         name = type(value).__name__
-        if name not in PARTS or PARTS[name].cls is not type(value):
+        if name not in _KINDS or _KINDS[name].cls is not type(value):
             raise _cannot_save(_name(value), where)
-        state = PARTS[name].take(value)
+        state = _KINDS[name].state(value)
         encoded = {key: self.encode(item, f"{where}.{key}") for key, item in state.items()}
         self._numbers[id(value)] = len(self._done)
         self._done.append(value)
@@ -215,9 +298,9 @@ class _Decoder:
         return table
 
     def _decode_object(self, header: State) -> Any:
-        part = PARTS[header["class"]]
-        value = part.make({name: self.decode(item) for name, item in header["state"].items()})
-        part.check(value)
+        kind = _KINDS[header["class"]]
+        value = kind.make({name: self.decode(item) for name, item in header["state"].items()})
+        kind.check(value)
         self._objects.append(value)
         return value
 

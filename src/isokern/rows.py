@@ -1,20 +1,24 @@
-"""What counts as rows of input, and how the core gets to see them: in blocks, copied only where they must be."""
+"""What counts as rows of input, and how the core gets to see them: in blocks, copied only where they must be.
+
+Rows are validated once, on the way in: ``read_rows`` gives a *table*, a NumPy array or SciPy CSR of finite numbers, and
+whatever is given a table relies on that.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn import get_config
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from isokern import _core
 from isokern.arrays import check_detached, is_foreign, to_host
 
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _BLOCK_ROWS = 8192
 _BLOCK_VALUES = 2**21
 
@@ -27,28 +31,52 @@ class CsrRows(NamedTuple):
     starts: NDArray[np.int64]
     n_columns: int
 
+    def state(self) -> dict[str, Any]:
+        """Return the fields by name, see ``isokern.parts``."""
+        return self._asdict()
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Return the rows that have this state."""
+        return cls(**state)
+
+    def check(self) -> None:
+        """Do nothing: the core looks at sparse rows whenever it is given some."""
+
 
 CoreRows = NDArray[Any] | CsrRows
 
 
-class RowsEstimator(BaseEstimator):
-    """An estimator whose rows may be sparse."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+def accept_sparse(tags: Any) -> Any:
+    """Return the tags of an estimator whose rows may be sparse."""
+    tags.input_tags.sparse = True
+    return tags
 
 
-def check_rows(estimator: Any, X: Any, *, reset: bool, min_rows: int = 2) -> Any:
-    """Return X as an array or CSR of numbers, as yet unchecked for NaN; with ``reset``, learn its columns.
+def read_rows(estimator: Any, X: Any, *, reset: bool, min_rows: int = 2) -> Any:
+    """Return rows as an array or CSR of finite numbers; the one place where input is validated.
 
-    An array of another library, such as a tensor, comes to the host.
+    Parameters
+    ----------
+    estimator : estimator
+        With ``reset`` it learns the number and names of the columns, else X must have those that it knows.
+    X : {array-like, sparse matrix, data frame} of shape (n, d)
+        An array of another library, such as a tensor, comes to the host.
+    reset : bool
+    min_rows : int, default=2
+        How many rows there must be with ``reset``; without it, one is enough.
+
+    Returns
+    -------
+    table : ndarray or CSR, of X's own dtype if that is numeric
     """
+    if not reset and _is_plain(estimator, X):  # scikit-learn's checks take longer than to predict a few rows
+        check_finite(X)
+        return X
     if is_foreign(X):
         check_detached(X)
         X = to_host(X)
-    X = validate_data(
+    table = validate_data(
         estimator,
         X,
         reset=reset,
@@ -57,32 +85,47 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, min_rows: int = 2) -> Any
         ensure_all_finite=False,
         ensure_min_samples=min_rows if reset else 1,
     )
-    if X.shape[1] > np.iinfo(np.int32).max:
-        raise ValueError(f"X must have fewer than 2^31 columns; got {X.shape[1]}.")
-    return X
+    if table.shape[1] > np.iinfo(np.int32).max:
+        raise ValueError(f"X must have fewer than 2^31 columns; got {table.shape[1]}.")
+    check_finite(table, getattr(estimator, "feature_names_in_", None))
+    return table
 
 
-def row_blocks(X: Any, names: NDArray[Any] | None = None) -> Iterator[tuple[int, CoreRows]]:
-    """Yield (number of the first row, rows) for consecutive blocks of X, each checked to be finite.
+def _is_plain(estimator: Any, X: Any) -> bool:
+    """Return whether X is an array that needs no conversion, has the right columns, and no names to compare."""
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.shape[0] > 0
+        and X.shape[1] == estimator.n_features_in_
+        and X.dtype in FLOATS
+        and X.flags.c_contiguous
+        and not hasattr(estimator, "feature_names_in_")
+    )
+
+
+def row_blocks(table: Any) -> Iterator[tuple[int, CoreRows]]:
+    """Yield (number of the first row, rows) for consecutive blocks of a table.
 
     Blocks of float32 and float64 arrays and of canonical CSR with int32 indices are views; anything else is converted
     block by block, so that a large input never exists twice.
     """
-    per_row = X.nnz / max(1, X.shape[0]) if sparse.issparse(X) else X.shape[1]
-    size = int(np.clip(_BLOCK_VALUES / max(1.0, per_row), 256, _BLOCK_ROWS))
-    for begin in range(0, X.shape[0], size):
-        rows = core_rows(X, begin, min(begin + size, X.shape[0]))
+    n = table.shape[0]
+    per_row = table.nnz / max(1, n) if sparse.issparse(table) else table.shape[1]
+    size = int(min(max(_BLOCK_VALUES / max(1.0, per_row), 256), _BLOCK_ROWS))
+    for begin in range(0, n, size):
+        yield begin, core_rows(table, begin, min(begin + size, n))
+
+
+def check_finite(table: Any, names: NDArray[Any] | None = None) -> None:
+    """Raise if a table holds NaN or infinity; the error names the column and the first such row."""
+    if table.dtype.kind in "biu":
+        return
+    if not sparse.issparse(table) and table.flags.c_contiguous and table.dtype in FLOATS:
+        check_block_finite(table, 0, names)  # all at once
+        return
+    for begin, rows in row_blocks(table):
         check_block_finite(rows, begin, names)
-        yield begin, rows
-
-
-def check_finite(X: Any, names: NDArray[Any] | None = None) -> None:
-    """Raise if X holds NaN or infinity."""
-    if not sparse.issparse(X) and X.flags.c_contiguous and X.dtype in (np.float32, np.float64):
-        check_block_finite(X, 0, names)  # as it is, all at once
-    else:
-        for _ in row_blocks(X, names):
-            pass
 
 
 def core_rows(X: Any, begin: int, end: int) -> CoreRows:
@@ -119,7 +162,7 @@ def csr_class() -> Any:
 
 
 def _as_float(values: NDArray[Any]) -> NDArray[Any]:
-    return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
+    return values if values.dtype in FLOATS else values.astype(np.float64)
 
 
 def _canonical(rows: CsrRows) -> CsrRows:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from isokern import _core
 from isokern.checks import one_of
-from isokern.rows import CoreRows, CsrRows, as_scipy
+from isokern.parts import Part, need, need_array
+from isokern.rows import CoreRows, CsrRows, as_scipy, row_blocks
 
 # name -> (scikit-learn's scaler, what it subtracts, what it divides by)
 SCALERS: dict[str, tuple[Any, Any, Any]] = {
@@ -21,17 +24,17 @@ SCALERS: dict[str, tuple[Any, Any, Any]] = {
 }
 
 
-class Scaling:
+@dataclass(eq=False)
+class Scaling(Part):
     """The map x -> (x - offset) / divisor, column by column, in float64."""
 
-    def __init__(self, offset: NDArray[np.float64], divisor: NDArray[np.float64]) -> None:
-        self.offset = offset
-        self.divisor = divisor
+    offset: NDArray[np.float64]
+    divisor: NDArray[np.float64]
 
     @classmethod
-    def learn(cls, scale: str, blocks: Iterable[CoreRows]) -> Scaling:
-        """Learn a scaling by its name from blocks of rows."""
-        return cls.of(scale, fitted_scaler(scale, blocks))
+    def learn(cls, scale: str | None, table: Any) -> Scaling | None:
+        """Learn a scaling by its name from a table; None is none."""
+        return None if scale is None else cls.of(scale, fitted_scaler(scale, table))
 
     @classmethod
     def of(cls, scale: str, scaler: Any) -> Scaling:
@@ -48,11 +51,22 @@ class Scaling:
                 return rows._replace(values=_checked(rows.values.astype(np.float64) / self.divisor[rows.columns]))
             return _checked((rows.astype(np.float64) - self.offset) / self.divisor)
 
+    def apply_table(self, table: Any) -> Any:
+        """Return a scaled table."""
+        blocks = [as_scipy(self.apply(rows)) for _, rows in row_blocks(table)]
+        return sparse.vstack(blocks, format="csr") if sparse.issparse(table) else np.concatenate(blocks)
 
-def fitted_scaler(scale: str, blocks: Iterable[CoreRows]) -> Any:
-    """Return scikit-learn's scaler of that name, fitted to blocks of rows."""
+    def check(self) -> None:
+        """Raise unless there is one offset and one divisor for each column."""
+        need_array(self.offset, np.float64, 1, "offset")
+        need_array(self.divisor, np.float64, 1, "divisor")
+        need(self.offset.shape == self.divisor.shape, "offset and divisor must have one length")
+
+
+def fitted_scaler(scale: str, table: Any) -> Any:
+    """Return scikit-learn's scaler of that name, fitted to a table block by block."""
     scaler = SCALERS[scale][0]()
-    for rows in blocks:
+    for _, rows in row_blocks(table):
         if isinstance(rows, CsrRows) and scale != "maxabs":
             raise ValueError(f'scale must be None or "maxabs" for sparse X, whose zeros stay zeros; got {scale!r}.')
         scaler.partial_fit(as_scipy(rows))

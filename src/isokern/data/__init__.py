@@ -1,9 +1,9 @@
 """Rows from files, in memory or block by block."""
 
-from isokern.data._blocks import blocks
 from isokern.data.catalogue import Dataset, list_datasets, load_dataset
 from isokern.data.datasets import DatasetInfo
 from isokern.data.libsvm import iter_libsvm, read_libsvm, write_libsvm
+from isokern.data.rebatching import blocks
 from isokern.data.tables import iter_csv, iter_parquet, read_csv, read_parquet
 
 __all__ = [

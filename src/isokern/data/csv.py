@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from isokern.data._blocks import joined
 from isokern.data.columns import all_finite, feature_names, rows_of
 from isokern.data.lines import PathLike, line_chunks, name_of
 from isokern.data.ranges import Range, numbered
+from isokern.data.rebatching import joined
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 

@@ -13,9 +13,9 @@ from scipy import sparse
 
 from isokern import _core
 from isokern.checks import is_integer, n_threads
-from isokern.data._blocks import check_sizes, rebatched
 from isokern.data.archives import compressing
 from isokern.data.lines import PathLike, is_stream, line_chunks, name_of
+from isokern.data.rebatching import check_sizes, rebatched
 from isokern.files import replacing
 from isokern.rows import CsrRows, check_finite, csr_class, row_blocks
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from isokern.data._blocks import joined, rebatched
 from isokern.data.columns import check_options
 from isokern.data.csv import csv_column_names, csv_pieces
 from isokern.data.lines import STDIN, PathLike
 from isokern.data.parquet import parquet_column_names, parquet_pieces
+from isokern.data.rebatching import joined, rebatched
 
 
 def read_csv(

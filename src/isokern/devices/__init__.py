@@ -1,11 +1,10 @@
 """The map where arrays live: PyTorch's devices, and arrays of any Array API library."""
 
-from isokern.devices.cells import FittedMap, cells_of_foreign, cells_of_table
+from isokern.devices.cells import cells_of_foreign, cells_of_table
 from isokern.devices.pytorch import is_compiled_core, torch_device
 from isokern.devices.scores import foreign_features, foreign_labels, foreign_scores, foreign_shares
 
 __all__ = [
-    "FittedMap",
     "cells_of_foreign",
     "cells_of_table",
     "foreign_features",

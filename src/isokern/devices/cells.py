@@ -3,59 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isokern.arrays import like, namespace, to_host
+from isokern.arrays import ForeignRows, like, namespace, to_host
 from isokern.devices.blocks import Blocks, Pending
 from isokern.devices.operations import check_products, full_precision, memory_budget, on_host
 from isokern.devices.pytorch import Link, import_torch, link_to, torch_device
 from isokern.devices.sources import Foreign, OnDevice, Table
 from isokern.devices.trees import TreesOnDevice
 from isokern.devices.voronoi import VoronoiOnDevice
-from isokern.partitionings import IsolationTrees, VoronoiCells
+from isokern.fitted_map import FittedMap
+from isokern.partitionings import IsolationTrees, OwnPartitionings, Partitionings, VoronoiCells
 from isokern.rows import n_rows
-from isokern.scaling import Scaling
 
-Partitionings = IsolationTrees | VoronoiCells
 Ready = tuple[OnDevice, Blocks]
 
 _CHUNK = 8192  # rows that are settled at a time
 _TRANSPORT = {"uint8": "uint8", "uint16": "int16", "uint32": "int32"}  # PyTorch computes with no other unsigned type
 
 
-class FittedMap(NamedTuple):
-    """What a kernel has learned, and how the compiled core is to run where it is needed."""
-
-    partitionings: Partitionings
-    scaling: Scaling | None
-    names: NDArray[Any] | None
-    threads: int
-
-
-def cells_of_table(table: Any, fitted: FittedMap, device: str, cells: NDArray[Any]) -> bool:
-    """Write the cells of a table's rows into ``cells``, (n, t), by way of a PyTorch device; return whether it can."""
+def cells_of_table(table: Any, fitted: FittedMap, device: str, threads: int) -> NDArray[Any] | None:
+    """Return the cells of a table's rows, (n, t), by way of a PyTorch device; None if it cannot be done there."""
     link = link_to(torch_device(device))
     xp = namespace(import_torch().empty(0))
-    source = Table(table, fitted.scaling, fitted.names, link, xp)
+    source = Table(table, fitted.scaling, link, xp)
+    cells: NDArray[Any] = np.empty((source.n, fitted.n_partitionings), dtype=fitted.cell_dtype)
     is_open = np.empty(source.n, dtype=bool)
     with full_precision(xp, source.device):
         ready = prepared(fitted.partitionings, source, "float32")
         if ready is None:
-            return False
+            return None
         _fill(source, ready, link, cells, is_open)
         _refine(source, fitted.partitionings, link, cells, is_open)
-    for numbers, settled in _settled(source, fitted, np.flatnonzero(is_open), cells.dtype):
+    for numbers, settled in _settled(source, fitted, np.flatnonzero(is_open), threads):
         cells[numbers] = settled
-    return True
+    return cells
 
 
-def cells_of_foreign(X: Any, fitted: FittedMap, cell_dtype: np.dtype[Any]) -> Any:
+def cells_of_foreign(rows: ForeignRows, fitted: FittedMap, threads: int) -> Any:
     """Return the cells of the rows of an array of another library there, (n, t) of int32; None if it cannot be done."""
     partitionings = fitted.partitionings
-    source = Foreign(X, fitted.scaling, fitted.names)
+    source = Foreign(rows, fitted.scaling)
     with full_precision(source.xp, source.device):
         ready = prepared(partitionings, source, "float32") if source.can_stay else None
         if ready is None:
@@ -68,12 +59,14 @@ def cells_of_foreign(X: Any, fitted: FittedMap, cell_dtype: np.dtype[Any]) -> An
             better, still_open = _found(some, finer)
             cells = _replaced(cells, numbers, better)
             numbers = numbers[to_host(still_open)]
-    parts = [settled for _, settled in _settled(source, fitted, numbers, cell_dtype)]
-    return _replaced(cells, numbers, like(np.concatenate(parts).astype(np.int32), X)) if parts else cells
+    parts = [settled for _, settled in _settled(source, fitted, numbers, threads)]
+    return _replaced(cells, numbers, like(np.concatenate(parts).astype(np.int32), cells)) if parts else cells
 
 
 def prepared(partitionings: Partitionings, source: Table | Foreign, dtype: str) -> Ready | None:
     """Return partitionings on a source's device, kept from one call to the next; None if they are not for a device."""
+    if isinstance(partitionings, OwnPartitionings):
+        return None
     is_sparse = source.is_sparse and isinstance(partitionings, IsolationTrees)
     key = (source.xp.__name__, str(source.device), source.row_dtype.name, dtype, is_sparse)
     if key not in partitionings.on_devices:
@@ -83,7 +76,9 @@ def prepared(partitionings: Partitionings, source: Table | Foreign, dtype: str) 
     return partitionings.on_devices[key]
 
 
-def _prepare(partitionings: Partitionings, source: Table | Foreign, dtype: str, *, is_sparse: bool) -> OnDevice | None:
+def _prepare(
+    partitionings: IsolationTrees | VoronoiCells, source: Table | Foreign, dtype: str, *, is_sparse: bool
+) -> OnDevice | None:
     xp, device, row_dtype = source.xp, source.device, source.row_dtype
     if isinstance(partitionings, IsolationTrees):
         return TreesOnDevice(partitionings.arrays, partitionings.n_columns, xp, device, row_dtype, compact=is_sparse)
@@ -137,14 +132,14 @@ def _found(source: Foreign, ready: Ready) -> tuple[Any, Any]:
 
 
 def _settled(
-    source: Table | Foreign, fitted: FittedMap, numbers: NDArray[np.int64], dtype: np.dtype[Any]
+    source: Table | Foreign, fitted: FittedMap, numbers: NDArray[np.int64], threads: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[Any]]]:
     """Yield (numbers of rows, their cells by the compiled core) for the rows that are open."""
     for begin in range(0, len(numbers), _CHUNK):
         part = numbers[begin : begin + _CHUNK]
         rows = source.core_rows(part)
-        cells: NDArray[Any] = np.empty((n_rows(rows), fitted.partitionings.n_partitionings), dtype=dtype)
-        fitted.partitionings.apply(rows, cells, fitted.threads)
+        cells: NDArray[Any] = np.empty((n_rows(rows), fitted.n_partitionings), dtype=fitted.cell_dtype)
+        fitted.partitionings.apply(rows, cells, threads)
         yield part, cells
 
 

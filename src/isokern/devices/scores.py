@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isokern import _core
 from isokern.arrays import device_of, has_float64, like, namespace
 from isokern.devices.operations import csr_tensor, is_torch, memory_budget
 
-# owner -> (its table, how far it had learned, where the copy is, the copy)
-_KEPT: WeakKeyDictionary[Any, tuple[NDArray[Any], int, str, Any]] = WeakKeyDictionary()
+
+class CellTable(Protocol):
+    """Weights of cells: a score is ``factor`` times the sum of the rows of ``table()`` that are a row's cells."""
+
+    starts: NDArray[np.int64]
+    values: NDArray[np.float64]
+    clock: _core.Clock
+
+    @property
+    def factor(self) -> float:
+        """The factor of all scores."""
+
+    def table(self) -> NDArray[np.float64]:
+        """Return the weights, (number of cells, number of scores)."""
+
+
+# weights -> (their array, how far they had learned and where the copy is, the copy of their table)
+_KEPT: WeakKeyDictionary[Any, tuple[NDArray[Any], tuple[int, str], Any]] = WeakKeyDictionary()
 
 
 def foreign_features(cells: Any, starts: NDArray[np.int64], *, single: bool, sparse_output: bool) -> Any:
@@ -45,25 +61,21 @@ def foreign_shares(first: Any, second: Any, *, single: bool) -> Any:
     return xp.concat(parts, axis=0)
 
 
-def foreign_scores(
-    cells: Any, starts: NDArray[np.int64], owner: Any, *, table: NDArray[Any], rounds: int, make: Callable[[], Any]
-) -> Any:
-    """Return the sums over each row's cells of the rows of a table there, (n, n_columns).
-
-    ``make`` gives that table; its copy is kept until ``table`` is another or ``rounds`` has changed.
-    """
-    xp, device = namespace(cells), device_of(cells)
-    kept = _KEPT.get(owner)
-    if kept is None or not (kept[0] is table and kept[1:3] == (rounds, str(device))):
-        kept = _KEPT[owner] = (table, rounds, str(device), like(make(), cells))
-    weights, (n, t) = kept[3], cells.shape
+def foreign_scores(cells: Any, weights: CellTable) -> Any:
+    """Return the scores of rows there, (n, n_columns); the table's copy is kept until the weights change."""
+    xp, device, starts = namespace(cells), device_of(cells), weights.starts
+    state = (weights.clock.rounds, str(device))
+    kept = _KEPT.get(weights)
+    if kept is None or kept[0] is not weights.values or kept[1] != state:
+        kept = _KEPT[weights] = (weights.values, state, like(weights.table(), cells))
+    table, (n, t) = kept[2], cells.shape
     places = cells + like(starts[:-1].astype(np.int32), cells)
-    size = max(1, memory_budget(xp, device) // (16 * t * weights.shape[1]))
+    size = max(1, memory_budget(xp, device) // (16 * t * table.shape[1]))
     parts = []
     for begin in range(0, n, size):
         part = xp.reshape(places[begin : min(begin + size, n), :], (-1,))
-        parts.append(xp.sum(xp.reshape(xp.take(weights, part, axis=0), (-1, t, weights.shape[1])), axis=1))
-    return xp.concat(parts, axis=0)
+        parts.append(xp.sum(xp.reshape(xp.take(table, part, axis=0), (-1, t, table.shape[1])), axis=1))
+    return weights.factor * xp.concat(parts, axis=0)
 
 
 def foreign_labels(scores: Any, classes: NDArray[Any]) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from isokern.arrays import device_of, has_float64, is_csr, namespace, to_host
+from isokern.arrays import ForeignRows, device_of, has_float64, is_csr, namespace, to_host
 from isokern.devices.operations import csr_tensor, write_out
 from isokern.devices.pytorch import Link
 from isokern.rows import CoreRows, CsrRows, as_scipy, check_block_finite, check_finite, core_rows
@@ -34,10 +34,10 @@ class OnDevice(Protocol):
 
 
 class Table:
-    """Rows of a NumPy array or SciPy CSR, checked, scaled and placed on the host and sent to a device."""
+    """Rows of a table, scaled and placed on the host and sent to a device."""
 
-    def __init__(self, table: Any, scaling: Scaling | None, names: NDArray[Any] | None, link: Link, xp: Any) -> None:
-        self._table, self._scaling, self._names, self._link = table, scaling, names, link
+    def __init__(self, table: Any, scaling: Scaling | None, link: Link, xp: Any) -> None:
+        self._table, self._scaling, self._link = table, scaling, link
         self.xp, self.device, self.n = xp, link.device, table.shape[0]
         self.is_sparse = sparse.issparse(table)
         self.has_float64 = has_float64(xp, link.device)
@@ -46,7 +46,6 @@ class Table:
     def place(self, mapper: OnDevice, begin: int, end: int) -> tuple[Any, ...]:
         """Return rows begin to end as a mapper takes them, on its device."""
         rows = core_rows(self._table, begin, end)
-        check_block_finite(rows, begin, self._names)
         rows = rows if self._scaling is None else self._scaling.apply(rows)
         if isinstance(rows, CsrRows) and (self.has_float64 or rows.values.dtype == np.float32):
             values, columns, starts = (self._link.send(part) for part in rows[:3])
@@ -55,7 +54,7 @@ class Table:
 
     def take(self, numbers: NDArray[np.int64]) -> Table:
         """Return some of the rows."""
-        return Table(self._table[numbers], self._scaling, self._names, self._link, self.xp)
+        return Table(self._table[numbers], self._scaling, self._link, self.xp)
 
     def core_rows(self, numbers: NDArray[np.int64]) -> CoreRows:
         """Return some of the rows as the compiled core takes them."""
@@ -67,7 +66,8 @@ class Table:
 class Foreign:
     """Rows of an array of another library, scaled and placed where they are."""
 
-    def __init__(self, X: Any, scaling: Scaling | None, names: NDArray[Any] | None) -> None:
+    def __init__(self, rows: ForeignRows, scaling: Scaling | None) -> None:
+        X, names = rows
         self.xp, self.device, self.n = namespace(X), device_of(X), X.shape[0]
         self._X, self._scaling, self._names = X, scaling, names
         self.has_float64 = has_float64(self.xp, self.device)
@@ -110,12 +110,15 @@ class Foreign:
     def take(self, numbers: NDArray[np.int64]) -> Foreign:
         """Return some of the rows."""
         if self._csr is None:
-            rows = self.xp.take(self._X, self.xp.asarray(numbers, device=self.device), axis=0)
+            rows = self._rows(numbers)
         else:
             table = self._on_host[numbers]
             parts = (self.xp.asarray(part, device=self.device) for part in (table.indptr, table.indices, table.data))
             rows = csr_tensor(*parts, n_columns=table.shape[1])
-        return Foreign(rows, self._scaling, self._names)
+        return Foreign(ForeignRows(rows, self._names), self._scaling)
+
+    def _rows(self, numbers: NDArray[np.int64]) -> Any:
+        return self.xp.take(self._X, self.xp.asarray(numbers, device=self.device), axis=0)
 
     @cached_property
     def _on_host(self) -> Any:
@@ -123,7 +126,7 @@ class Foreign:
 
     def core_rows(self, numbers: NDArray[np.int64]) -> CoreRows:
         """Return some of the rows as the compiled core takes them; raise if they are not finite."""
-        table = to_host(self.take(numbers)._X) if self._csr is None else self._on_host[numbers]
+        table = to_host(self._rows(numbers)) if self._csr is None else self._on_host[numbers]
         rows = core_rows(table, 0, table.shape[0])
         if not isinstance(rows, CsrRows):
             bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))

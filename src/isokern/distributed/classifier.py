@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from dask import delayed
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,8 +25,8 @@ from isokern.distributed.rounds import learn_round, make_block
 from isokern.distributed.survey import Survey
 from isokern.feature_map import IsolationKernel
 from isokern.learners import IKOGDClassifier
-from isokern.learners.classes import check_two_classes
-from isokern.learners.kernel_source import draw_seed
+from isokern.learners.classes import ClassBook
+from isokern.learners.kernel_source import KernelSource, draw_seed
 
 _MOST_HELD_OUT = 10_000
 _logger = logging.getLogger("isokern.distributed")
@@ -149,11 +149,11 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator):
         """
         learner, cluster = self._new_learner(), Cluster(self.client)
         _logger.info("a look at all partitions")
-        survey = Survey(cluster, X, y, sample_weight, _scale_to_learn(learner))
-        check_two_classes(survey.labels)
+        survey = Survey(cluster, X, y, sample_weight, KernelSource(learner).scale)
+        book = ClassBook.of_all(survey.labels, takes_new=False)
         rng = check_random_state(self.random_state)
         _logger.info("the map, from rows of %d partitions", len(survey.blocks))
-        self._begin(learner, survey, None, rng)
+        self._begin(learner, survey, book, rng)
         seed, makes_steps = draw_seed(rng), self.loss in SMOOTH and self.n_steps > 0
         share = min(self.validation_fraction, _MOST_HELD_OUT / survey.n) if makes_steps else 0.0
         blocks = _mapped(survey, learner, share, seed)
@@ -182,13 +182,14 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator):
         is_first = not hasattr(self, "_learner")
         learner = self._new_learner() if is_first else copy.copy(self._learner)
         cluster = Cluster(self.client)
-        survey = Survey(cluster, X, y, sample_weight, _scale_to_learn(learner) if is_first else None)
+        survey = Survey(cluster, X, y, sample_weight, KernelSource(learner).scale if is_first else None)
         if is_first:
-            self._begin(learner, survey, classes, check_random_state(self.random_state))
+            book = ClassBook.of(survey.labels, classes, takes_new=False)
+            self._begin(learner, survey, book, check_random_state(self.random_state))
         else:
             check_columns(survey.rows, survey.names, learner)
-            learner._meet(survey.labels, classes)
-        seed = (draw_seed(check_random_state(self.random_state)), learner._model.clock.rounds)
+            learner.learned_ = learner.learned_.meet(survey.labels, classes)
+        seed = (draw_seed(check_random_state(self.random_state)), learner.learned_.model.clock.rounds)
         learner = learn_round(cluster, _mapped(survey, learner, 0.0, 0), learner, seed, is_new=True)
         return self._take(learner, survey.n)
 
@@ -302,16 +303,15 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator):
             raise ValueError(f"validation_fraction must be at least 0 and below 1; got {self.validation_fraction!r}.")
         shared = inspect.signature(IKOGDClassifier).parameters.keys() & self.get_params(deep=False).keys()
         learner = IKOGDClassifier(**{name: getattr(self, name) for name in shared})
-        learner._check_parameters()
+        learner.check_parameters()
         return learner
 
-    def _begin(self, learner: IKOGDClassifier, survey: Survey, classes: Any, rng: np.random.RandomState) -> None:
+    def _begin(self, learner: IKOGDClassifier, survey: Survey, book: ClassBook, rng: np.random.RandomState) -> None:
         """Give a learner its classes and its map."""
-        learner._forget()
-        learner._meet(survey.labels, survey.labels if classes is None else classes)
-        kernel = learner._given_kernel()
+        source = KernelSource(learner)
+        kernel = source.fitted
         if kernel is None:
-            kernel = learner._flat_kernel(rng) if self.kernel is None else clone(learner._unwrapped_kernel())
+            kernel = source.unfitted(rng)
             check_drawn(kernel)
             survey.fit_kernel(kernel)
         else:
@@ -319,7 +319,7 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator):
         learner.n_features_in_ = kernel.n_features_in_
         if survey.names is not None:
             learner.feature_names_in_ = survey.names
-        learner._start(kernel)
+        learner.begin(book, kernel)
 
     def _take(self, learner: IKOGDClassifier, n_rows: int) -> Self:
         self._learner, self.n_rows_ = learner, n_rows
@@ -334,11 +334,6 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator):
             return rows.map_blocks(work, model=model, dtype=dtype, drop_axis=1, meta=np.empty(0, dtype=dtype))
         chunks = (rows.chunks[0], (width,))
         return rows.map_blocks(work, model=model, dtype=dtype, chunks=chunks, meta=np.empty((0, 0), dtype=dtype))
-
-
-def _scale_to_learn(learner: IKOGDClassifier) -> str | None:
-    """Return the scaling that a learner's map needs, unless the map is there already."""
-    return None if learner._given_kernel() is not None else (learner._unwrapped_kernel() or learner).scale
 
 
 def _mapped(survey: Survey, learner: IKOGDClassifier, share: float, seed: int) -> list[Any]:

@@ -118,8 +118,9 @@ class DaskIsolationKernel(TransformerMixin, RemoteEstimator):
             Lazy, its blocks those of X.
         """
         check_is_fitted(self)
-        dtype = self.kernel_._cell_dtype
-        return self._mapped(apply_block, X, self.kernel_._t, dtype, np.empty((0, 0), dtype=dtype))
+        fitted = self.kernel_.map_
+        empty = np.empty((0, 0), dtype=fitted.cell_dtype)
+        return self._mapped(apply_block, X, fitted.n_partitionings, fitted.cell_dtype, empty)
 
     def transform(self, X: Any) -> Any:
         """Return the feature map: for each partitioning 1/sqrt(t) in the column of the row's cell, else 0.
@@ -136,7 +137,7 @@ class DaskIsolationKernel(TransformerMixin, RemoteEstimator):
         check_is_fitted(self)
         dtype = np.dtype(np.float32 if as_rows(X)[0].dtype == np.float32 else np.float64)
         empty = csr_class()((0, 0), dtype=dtype) if self.sparse_output else np.empty((0, 0), dtype=dtype)
-        return self._mapped(transform_block, X, self.kernel_._n_features_out, dtype, empty)
+        return self._mapped(transform_block, X, self.kernel_.map_.width, dtype, empty)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return a name for each column of ``transform``: ``partitioning3_cell17``.
@@ -188,7 +189,7 @@ def check_drawn(kernel: IsolationKernel) -> None:
             f'partitioning must be "tree" or "voronoi" for Dask collections; got {kernel.partitioning!r}. Fit an '
             "IsolationKernel to a sample of the rows, and give it as kernel."
         )
-    kernel._check_parameters()
+    kernel.check_parameters()
 
 
 def sent_kernel(kernel: IsolationKernel) -> IsolationKernel:
@@ -202,7 +203,7 @@ def sent_kernel(kernel: IsolationKernel) -> IsolationKernel:
 def apply_block(rows: Any, kernel: IsolationKernel, block_id: tuple[int, ...] = (0,)) -> NDArray[Any]:
     """Return the cells of a block of rows, of which there may be none."""
     if rows.shape[0] == 0:
-        return np.empty((0, kernel._t), dtype=kernel._cell_dtype)
+        return np.empty((0, kernel.map_.n_partitionings), dtype=kernel.map_.cell_dtype)
     with in_partition(block_id[0]):
         return kernel.apply(rows)
 
@@ -213,5 +214,5 @@ def transform_block(rows: Any, kernel: IsolationKernel, block_id: tuple[int, ...
         if rows.shape[0]:
             return kernel.transform(rows)
         dtype = np.float32 if rows.dtype == np.float32 else np.float64
-        empty = sparse.csr_array((0, kernel._n_features_out), dtype=dtype)
+        empty = sparse.csr_array((0, kernel.map_.width), dtype=dtype)
         return csr_class()(empty) if kernel.sparse_output else empty.toarray()

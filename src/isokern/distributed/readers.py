@@ -14,13 +14,13 @@ from dask import delayed
 from numpy.typing import DTypeLike
 
 from isokern.checks import is_integer
-from isokern.data._blocks import joined
 from isokern.data.columns import feature_names
 from isokern.data.csv import csv_range, csv_reader
 from isokern.data.libsvm import Part, Source, checked_source
 from isokern.data.lines import PathLike
 from isokern.data.parquet import RowGroups, parquet_column_names, parquet_pieces, row_groups
 from isokern.data.ranges import Range, as_paths, numbered, ranges_of
+from isokern.data.rebatching import joined
 from isokern.data.tables import check_tables
 from isokern.distributed.cluster import Cluster
 from isokern.rows import csr_class

@@ -61,8 +61,8 @@ class Problem(NamedTuple):
 
 def refine(cluster: Cluster, blocks: Sequence[Any], learner: IKOGDClassifier, n_steps: int) -> None:
     """Move a learner's weights by at most so many steps of L-BFGS, to where most of the held out rows are right."""
-    model = learner._model
-    problem = Problem(learner.loss, model.starts, learner.classes_, _class_factors(learner))
+    model, book = learner.learned_.model, learner.learned_.book
+    problem = Problem(learner.loss, model.starts, book.labels, book.class_factors(learner.class_weight))
     counts = cluster.reduce(_count_cells, blocks, sum, problem.starts)
     n, t = counts[: problem.starts[1]].sum(), len(problem.starts) - 1
     unit = np.repeat(np.sqrt(n / np.maximum(counts, 1.0)), problem.n_columns)
@@ -76,10 +76,10 @@ def refine(cluster: Cluster, blocks: Sequence[Any], learner: IKOGDClassifier, n_
         gradient = sums.gradient / n + learner.shrinkage / t * w
         return loss, gradient.ravel() * unit
 
-    start = (model.clock.scale * model.values).ravel() / unit
+    start = model.current().ravel() / unit
     options = {"maxiter": n_steps, "ftol": 0.0, "gtol": 0.0}
     minimize(objective, start, jac=True, method="L-BFGS-B", callback=best.stop_if_past, options=options)
-    model.values, model.clock = best.weights, _core.Clock(model.clock.rounds, model.clock.n_support)
+    model.replace_current(best.weights)
     _calibrate(cluster, blocks, learner, problem)
 
 
@@ -109,20 +109,10 @@ class _Best:
 
 def _calibrate(cluster: Cluster, blocks: Sequence[Any], learner: IKOGDClassifier, problem: Problem) -> None:
     """Let probabilities rest on the scores of rows that were held out, if there are any."""
-    scores, classes = cluster.reduce(_score_held_out, blocks, _join_scores, learner._model.values, problem)
+    scores, classes = cluster.reduce(_score_held_out, blocks, _join_scores, learner.learned_.model.values, problem)
     if len(classes):
-        learner._window = ScoreWindow(problem.n_columns)
-        learner._window.add(scores[-ScoreWindow.size :], classes[-ScoreWindow.size :])
-
-
-def _class_factors(learner: IKOGDClassifier) -> Table:
-    """Return the factor of each class's rows, of which "balanced" ones follow all rows."""
-    n_classes = len(learner.classes_)
-    if learner.class_weight is None:
-        return np.ones(n_classes)
-    if isinstance(learner.class_weight, str):
-        return learner._counts.sum() / (n_classes * np.maximum(learner._counts, 1))
-    return np.array([float(learner.class_weight.get(label, 1.0)) for label in learner.classes_.tolist()])
+        learner.learned_.window = ScoreWindow.empty(problem.n_columns)
+        learner.learned_.window.add(scores[-ScoreWindow.size :], classes[-ScoreWindow.size :])
 
 
 def _count_cells(block: Block, number: int, starts: NDArray[np.int64]) -> Table:

@@ -13,7 +13,9 @@ from isokern.distributed.cluster import Cluster
 from isokern.distributed.survey import in_partition
 from isokern.feature_map import IsolationKernel
 from isokern.learners import IKOGDClassifier
-from isokern.merging import mean_learner
+from isokern.learners.classes import ClassWeight
+from isokern.learners.one_vs_rest import OneVsRest
+from isokern.learners.steps import Steps
 
 
 class Rows(NamedTuple):
@@ -47,38 +49,38 @@ def make_block(partition: tuple[Any, Any, Any], number: int, kernel: IsolationKe
     return Block(every.of(~is_held_out) if is_held_out.any() else every, every.of(is_held_out))
 
 
-def without_map(learner: IKOGDClassifier) -> IKOGDClassifier:
-    """Return a learner that knows how many cells there are, but not where: all it takes to learn from cells."""
-    light, kernel = copy.copy(learner), copy.copy(learner.kernel_)
-    for name in ("_partitionings", "_scaling"):
-        kernel.__dict__.pop(name, None)
-    light.kernel, light.kernel_ = None, kernel
-    return light
-
-
 def learn_round(
     cluster: Cluster, blocks: Sequence[Any], learner: IKOGDClassifier, seed: tuple[int, int], *, is_new: bool
 ) -> IKOGDClassifier:
     """Return what a learner becomes by one pass over all blocks, each on its own, averaged by their rows."""
-    light, _ = cluster.reduce(_learn_block, blocks, _join_learners, without_map(learner), (seed, is_new))
-    light.kernel, light.kernel_ = learner.kernel, learner.kernel_
+    how = How(Steps.of(learner), learner.class_weight, seed, is_new)
+    learned, _ = cluster.reduce(_learn_block, blocks, _join, learner.learned_, how)
+    learned.model.starts = learner.learned_.model.starts  # one array, as before
     if not is_new:
-        light._window = learner._window  # of which all parts were given a copy
-    light._model.starts = learner.kernel_._cell_starts  # one array, as before
-    return light
+        learned.window = learner.learned_.window  # of which all parts were given a copy
+    taught = copy.copy(learner)
+    taught.learned_ = learned
+    return taught
 
 
-def _learn_block(
-    block: Block, number: int, learner: IKOGDClassifier, how: tuple[tuple[int, int], bool]
-) -> tuple[IKOGDClassifier, int]:
-    seed, is_new = how
+class How(NamedTuple):
+    """How a block is learned from."""
+
+    steps: Steps
+    class_weight: ClassWeight
+    seed: tuple[int, int]
+    is_new: bool
+
+
+def _learn_block(block: Block, number: int, learned: OneVsRest, how: How) -> tuple[OneVsRest, int]:
     n = len(block.learned.labels)
-    part = copy.deepcopy(learner)  # which other tasks of this worker are given, too
-    part._learn(*block.learned.of(np.random.default_rng([*seed, number]).permutation(n)), is_new=is_new)
+    part = copy.deepcopy(learned)  # which other tasks of this worker are given, too
+    rows = block.learned.of(np.random.default_rng([*how.seed, number]).permutation(n))
+    part.learn(*rows, how.steps, class_weight=how.class_weight, is_new=how.is_new)
     return part, n
 
 
-def _join_learners(parts: list[tuple[IKOGDClassifier, int]]) -> tuple[IKOGDClassifier, int]:
-    learners, sizes = zip(*parts, strict=True)
+def _join(parts: list[tuple[OneVsRest, int]]) -> tuple[OneVsRest, int]:
+    learned, sizes = zip(*parts, strict=True)
     n = sum(sizes)
-    return mean_learner(learners, np.array(sizes) / n), n
+    return OneVsRest.merge(learned, np.array(sizes) / n), n

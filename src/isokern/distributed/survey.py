@@ -14,8 +14,8 @@ from scipy import sparse
 from isokern.distributed.cluster import Cluster
 from isokern.distributed.collections import as_column, as_rows, blocks_of
 from isokern.feature_map import IsolationKernel
-from isokern.learners.classes import check_labels
-from isokern.rows import check_finite, check_rows, row_blocks
+from isokern.learners.targets import read_labels
+from isokern.rows import read_rows
 from isokern.scaling import Scaling, fitted_scaler, joined_scaler
 
 
@@ -81,7 +81,10 @@ class Survey:
 
     def fit_kernel(self, kernel: IsolationKernel) -> IsolationKernel:
         """Fit a kernel to all rows, of which only the sampled ones are fetched."""
-        return kernel._fit_sampled(self.n, self.fetch, self.scaling(), self.names)
+        kernel.fit_sampled(self.n, self.fetch, self.scaling())
+        if self.names is not None:
+            kernel.feature_names_in_ = self.names
+        return kernel
 
 
 @contextmanager
@@ -94,9 +97,9 @@ def in_partition(number: int) -> Iterator[None]:
         raise kind(f"partition {number}: {error}") from error
 
 
-def checked_rows(rows: Any, *, min_rows: int = 1) -> Any:
-    """Return the rows of a block as an array or CSR of numbers."""
-    return check_rows(IsolationKernel(), rows, reset=True, min_rows=min_rows)
+def read_block(rows: Any) -> Any:
+    """Return the rows of a block as a table."""
+    return read_rows(IsolationKernel(), rows, reset=True, min_rows=1)
 
 
 def _look(rows: Any, labels: Any, weights: Any, number: int, scale: str | None) -> Seen:
@@ -106,13 +109,9 @@ def _look(rows: Any, labels: Any, weights: Any, number: int, scale: str | None) 
                 raise ValueError(f"{name} must be as long as X, {rows.shape[0]}; got {len(values)}.")
         if rows.shape[0] == 0:
             return Seen(0)
-        table = checked_rows(rows)
-        scaler = None
-        if scale is None:
-            check_finite(table)
-        else:
-            scaler = fitted_scaler(scale, (block for _, block in row_blocks(table)))
-        classes = None if labels is None else np.unique(check_labels(IsolationKernel(), table, np.asarray(labels)))
+        table = read_block(rows)
+        scaler = None if scale is None else fitted_scaler(scale, table)
+        classes = None if labels is None else np.unique(read_labels(IsolationKernel(), np.asarray(labels), table))
         return Seen(table.shape[0], scaler, classes, _checked_total(weights))
 
 
@@ -126,4 +125,4 @@ def _checked_total(weights: Any) -> float:
 
 
 def _take(rows: Any, numbers: NDArray[np.int64]) -> Any:
-    return checked_rows(rows)[numbers]
+    return read_block(rows)[numbers]

@@ -16,8 +16,7 @@ from sklearn.utils import _safe_indexing
 
 from isokern.checks import one_of
 from isokern.evaluation.one_by_one import OneByOne
-from isokern.learners import IKOGDClassifierCV
-from isokern.learners._cells import CellLearner
+from isokern.learners import IKOGDClassifier, IKOGDClassifierCV, IKOGDRegressor
 
 _LIBRARIES = ("pandas", "polars")
 
@@ -80,8 +79,8 @@ def learns_numbers(learner: Any) -> bool:
 def mapped(learner: Any, rows: Any) -> Block:
     """Return rows as the learner's cells if it has a map, so that predicting and learning share one mapping."""
     chosen = _chosen(learner)
-    if isinstance(chosen, CellLearner) and chosen._has_begun:
-        return Block(chosen._map(rows), are_cells=True)
+    if isinstance(chosen, IKOGDClassifier | IKOGDRegressor) and hasattr(chosen, "learned_"):
+        return Block(chosen.map_rows(rows), are_cells=True)
     return Block(rows)
 
 

@@ -21,7 +21,7 @@ from isokern.experiments.measuring import Stopwatch
 from isokern.experiments.methods import search_rows
 from isokern.experiments.showing import having
 from isokern.kernels import NamedKernel, gamma_from_data, gamma_from_psi
-from isokern.learners.folds import MappedPart, Rows, Split, map_folds, split_rows
+from isokern.learners.folds import MappedPart, Split, map_folds, split_rows
 from isokern.rows import core_rows
 
 Kernel = Callable[[Any, Any], NDArray[np.float64]]
@@ -147,7 +147,7 @@ def isolation_psi(dataset: str, plan: Plan, seed: int) -> int:
 
 
 def _splits(X: Any, y: NDArray[np.int64]) -> list[Split]:
-    return split_rows(StratifiedKFold(settings.N_FOLDS), Rows(X, y, None))
+    return split_rows(StratifiedKFold(settings.N_FOLDS), X, y)
 
 
 def _gram_accuracy(gram: NDArray[np.float64], y: NDArray[np.int64], split: Split) -> float:

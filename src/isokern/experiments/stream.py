@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isokern.data import blocks, list_datasets
-from isokern.data._blocks import joined
+from isokern.data.rebatching import joined
 from isokern.experiments import settings
 from isokern.experiments.datasets import load_rows
 from isokern.experiments.experiment import Cell, Plan

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isokern import _core
 from isokern.checks import is_integer, is_number, n_threads, one_of, own_arrays
-from isokern.learners.duals import Counts
-from isokern.learners.linear import project, random_directions
+from isokern.learners.clock import Clock
+from isokern.learners.linear import learning_blocks, project, random_directions
 from isokern.learners.rival import RivalClassifier
-from isokern.learners.warm_up import learning_blocks
+from isokern.learners.targets import Weights
+from isokern.parts import Part, need, need_array
 from isokern.rows import CoreRows, n_rows, row_blocks
 
 PAPERS_BANDWIDTHS = tuple(2.0**m for m in range(-10, 6))
@@ -63,7 +65,7 @@ class AdaRakerClassifier(RivalClassifier):
     True
     """
 
-    _LOSSES = ("logistic",)
+    losses = ("logistic",)
     loss = "logistic"
     gamma = None
 
@@ -96,14 +98,16 @@ class AdaRakerClassifier(RivalClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _make_model(self, X: Any, table: Any, rng: np.random.RandomState) -> None:
+    def _new_model(self, table: Any, rng: np.random.RandomState) -> AdaRakerModel:
         directions = random_directions(self.n_features_in_, self.n_directions, rng)
         bandwidths = np.array(self.bandwidths, dtype=np.float64)
         rates = (float(self.learning_rate), float(self.shrinkage), self.restart == "cold")
-        self._model = AdaRakerModel(directions, bandwidths, self._n_columns(), rates, n_threads(self.n_jobs))
+        n_columns, threads = self.class_book_.n_columns, n_threads(self.n_jobs)
+        return AdaRakerModel.begun(directions, bandwidths, n_columns, rates, threads)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise unless all parameters are what they may be."""
+        super().check_parameters()
         bandwidths = np.asarray(self.bandwidths, dtype=object).ravel()
         if not len(bandwidths) or not all(is_number(value) and value > 0 for value in bandwidths):
             raise ValueError(f"bandwidths must be positive numbers; got {self.bandwidths!r}.")
@@ -115,32 +119,47 @@ class AdaRakerClassifier(RivalClassifier):
             raise ValueError(f"restart must be {one_of(_RESTARTS)}; got {self.restart!r}.")
 
 
-class AdaRakerModel:
+@dataclass(eq=False)
+class AdaRakerModel(Part):
     """Random directions, and the experts' weights; there is one more expert whenever the rounds double."""
 
-    def __init__(
-        self,
+    directions: NDArray[np.float64]
+    bandwidths: NDArray[np.float64]
+    n_columns: int
+    rates: tuple[float, float, bool]
+    """Learning rate, shrinkage, and whether experts restart from nothing."""
+    n_jobs: int
+    theta: NDArray[np.float32]
+    """Weights of the features, (n_columns, n_experts, n_kernels, n_features)."""
+    weights: NDArray[np.float64]
+    """Of the kernels, (n_columns, n_experts, n_kernels)."""
+    confidences: NDArray[np.float64]
+    """In the experts, (n_columns, n_experts)."""
+    clock: Clock = field(default_factory=Clock)
+
+    @classmethod
+    def begun(
+        cls,
         directions: NDArray[np.float64],
         bandwidths: NDArray[np.float64],
         n_columns: int,
         rates: tuple[float, float, bool],
         n_jobs: int,
-    ) -> None:
-        self.directions, self.bandwidths = np.ascontiguousarray(directions), bandwidths
-        self.n_columns, self.rates, self.n_jobs = n_columns, rates, n_jobs
+    ) -> Self:
+        """Return a model without experts."""
         n_kernels, n_features = len(bandwidths), 2 * directions.shape[1]
-        self.theta = np.zeros((n_columns, 0, n_kernels, n_features), dtype=np.float32)
-        self.weights = np.zeros((n_columns, 0, n_kernels))
-        self.confidences = np.zeros((n_columns, 0))
-        self.clock = Counts()
+        theta = np.zeros((n_columns, 0, n_kernels, n_features), dtype=np.float32)
+        weights, confidences = np.zeros((n_columns, 0, n_kernels)), np.zeros((n_columns, 0))
+        directions = np.ascontiguousarray(directions)
+        return cls(directions, bandwidths, n_columns, rates, n_jobs, theta, weights, confidences)
 
-    def learn(self, table: Any, targets: Any, weights: Any, rule: _core.Rule, scores: None = None) -> None:
+    def learn(self, table: Any, targets: Any, factors: Weights, rule: _core.Rule) -> None:
         """Learn from rows in order."""
-        self._make_room(int(self.clock.rounds + table.shape[0]).bit_length())
-        for rows, part, factors in learning_blocks(table, targets, weights):
-            self._core().learn(self._projections(rows, self.n_jobs), part, factors, self.clock.rounds)
-            self.clock.rounds += n_rows(rows)
-            self.clock.n_support = self.clock.rounds
+        for rows, part, weights in learning_blocks(table, targets, factors):
+            projections, later = self._projections(rows, self.n_jobs), self.clock.later(n_rows(rows), n_rows(rows))
+            self._make_room(later.rounds.bit_length())
+            self._core().learn(projections, part, weights, self.clock.rounds)
+            self.clock = later
 
     def score(self, table: Any, threads: int) -> NDArray[np.float64]:
         """Return the scores of rows, (n, n_columns)."""
@@ -166,3 +185,13 @@ class AdaRakerModel:
             array = getattr(self, name)
             room = np.zeros((array.shape[0], missing, *array.shape[2:]), dtype=array.dtype)
             setattr(self, name, np.concatenate([array, room], axis=1))
+
+    def check(self) -> None:
+        """Raise unless the experts' arrays fit the kernels and the rounds."""
+        need(isinstance(self.clock, Clock), "the clock must be one")
+        need_array(self.directions, np.float64, 2, "directions")
+        need_array(self.bandwidths, np.float64, 1, "bandwidths")
+        shape = (self.n_columns, self.clock.rounds.bit_length(), len(self.bandwidths))
+        need(self.theta.shape == (*shape, 2 * self.directions.shape[1]), "theta must have a row for each kernel")
+        need(self.weights.shape == shape, "weights must have one for each kernel")
+        need(self.confidences.shape == shape[:2], "confidences must have one for each expert")

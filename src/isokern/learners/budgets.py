@@ -8,19 +8,28 @@ need a kernel with k(x, x) = 1.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isokern.parts import Part, need, need_array
 
-class Budget:
+_TINY = 1e-10  # squared distance from the span of the support vectors that counts as none
+_LARGEST = 10.0  # gamma of BOGD
+
+
+@dataclass(eq=False)
+class Budget(Part):
     """All support vectors: a row that violates the margin is added with eta y."""
 
-    def __init__(self, size: int, rate: float, shrinkage: float, rng: np.random.Generator) -> None:
-        self.size, self.rate, self.shrinkage, self.rng = size, rate, shrinkage, rng
-        self.points = np.empty(0, dtype=np.intp)
-        self.alpha = np.empty(0)
+    size: int
+    rate: float
+    shrinkage: float
+    rng: np.random.Generator
+    points: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    alpha: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
     def learn(self, values: NDArray[np.float64], point: int, y: float, weight: float) -> bool:
         """Learn a row; return whether anything changed.
@@ -57,6 +66,12 @@ class Budget:
         self.points = np.delete(self.points, place)
         self.alpha = np.delete(self.alpha, place)
 
+    def check(self) -> None:
+        """Raise unless each support vector has a coefficient."""
+        need_array(self.points, np.intp, 1, "numbers of points")
+        need_array(self.alpha, np.float64, 1, "coefficients")
+        need(len(self.points) == len(self.alpha), "points must have coefficients")
+
 
 class RandomBudget(Budget):
     """RBP (Cavallanti, Cesa-Bianchi and Gentile, 2007): on a mistake add y; if full, drop a random older one."""
@@ -70,12 +85,17 @@ class RandomBudget(Budget):
         return True
 
 
+@dataclass(eq=False)
 class KeepsMatrix(Budget):
     """A budget that needs the kernel among its support vectors."""
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.matrix = np.empty((0, 0))
+    matrix: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+
+    def check(self) -> None:
+        """Raise unless the matrix is one of all pairs of support vectors."""
+        super().check()
+        need_array(self.matrix, np.float64, 2, "matrix")
+        need(self.matrix.shape == (len(self.points),) * 2, "matrix must be that of the support vectors")
 
     def _add_with(self, k: NDArray[np.float64], point: int, alpha: float) -> None:
         n = len(k)
@@ -85,16 +105,15 @@ class KeepsMatrix(Budget):
         self._add(point, alpha)
 
 
+@dataclass(eq=False)
 class Forgetron(KeepsMatrix):
     """Forgetron (Dekel, Shalev-Shwartz and Singer, 2008): on a mistake add y; if full, shrink all and drop the oldest.
 
     It tunes itself: the factor is the largest phi <= 1 with (delta phi)^2 + 2 delta phi (1 - phi mu) + Q <= (15/32) M.
     """
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.n_mistakes = 0
-        self.damage = 0.0  # Q
+    n_mistakes: int = 0
+    damage: float = 0.0  # Q
 
     def _learn(self, k: Any, point: int, y: float, weight: float, f: float) -> bool:
         if y * f > 0:
@@ -120,21 +139,18 @@ class Forgetron(KeepsMatrix):
         self.matrix = self.matrix[1:, 1:]
 
 
+@dataclass(eq=False)
 class Projectron(KeepsMatrix):
     """Projectron (Orabona, Keshet and Caputo, 2009): on a mistake add y, or, if full, its projection on the others."""
 
-    _TINY = 1e-10
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.inverse = np.empty((0, 0))
+    inverse: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
 
     def _learn(self, k: Any, point: int, y: float, weight: float, f: float) -> bool:
         if y * f > 0:
             return self._learn_margin(k, y, weight, f)
         projection = self.inverse @ k
         distance = max(0.0, 1.0 - float(k @ projection))
-        if self._is_full or distance < self._TINY:
+        if self._is_full or distance < _TINY:
             self.alpha = self.alpha + weight * y * projection
         else:
             self._extend(projection, distance)
@@ -196,15 +212,13 @@ class BudgetedGradient(Budget):
     |alpha| <= gamma eta with gamma = 10.
     """
 
-    _LARGEST = 10.0
-
     def _learn(self, k: Any, point: int, y: float, weight: float, f: float) -> bool:
         self.alpha = self.alpha * (1.0 - self.rate * self.shrinkage)
         if y * f >= 1:
             return False
         if self._is_full:
             self._drop(int(self.rng.integers(len(self.points))))
-            largest = self._LARGEST * self.rate
+            largest = _LARGEST * self.rate
             if self.size > 1:
                 self.alpha = np.clip(self.alpha * (self.size / (self.size - 1)), -largest, largest)
         self._add(point, self.rate * weight * y)

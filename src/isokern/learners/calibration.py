@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax
+from scipy.special import log_expit, log_softmax, softmax
 
 from isokern.checks import own_arrays
+from isokern.learners.classes import Rearrangement
+from isokern.parts import Part, is_count, need, need_array
 
-_WINDOW = 4096
 
-
-class ScoreWindow:
+@dataclass(eq=False)
+class ScoreWindow(Part):
     """The scores of the most recent rows before their own update, and their classes."""
 
-    size = _WINDOW
+    size: ClassVar[int] = 4096
 
-    def __init__(self, n_columns: int) -> None:
-        self.scores = np.zeros((self.size, n_columns))
-        self.classes = np.zeros(self.size, dtype=np.intp)
-        self.n_seen = 0
-        self._sharpness: tuple[int, float] | None = None
+    scores: NDArray[np.float64]
+    """(size, n_columns), of which the row of number i since the start is at place i mod size."""
+    classes: NDArray[np.intp]
+    n_seen: int = 0
+    _sharpness: tuple[int, float] | None = field(default=None, init=False)  # found when so many rows had been seen
+
+    @classmethod
+    def empty(cls, n_columns: int) -> Self:
+        """Return a window that has seen no row."""
+        return cls(np.zeros((cls.size, n_columns)), np.zeros(cls.size, dtype=np.intp))
 
     def add(self, scores: NDArray[np.float64], classes: NDArray[np.intp]) -> None:
         """Take in the last rows of a stream, of which only as many as fit may be given."""
@@ -33,13 +41,13 @@ class ScoreWindow:
         self.classes[places] = classes
         self.n_seen += len(scores)
 
-    def rearrange(self, columns: Sequence[int], signs: Sequence[float], place: NDArray[np.intp]) -> None:
-        """Make new columns out of old ones, each times a sign, and give the classes new numbers."""
-        self.scores = self.scores[:, columns] * np.asarray(signs)
-        self.classes = place[self.classes]
+    def rearrange(self, change: Rearrangement) -> Self:
+        """Return a window with columns made out of these, and new numbers of classes."""
+        scores = self.scores[:, change.columns] * np.asarray(change.signs)
+        return type(self)(scores, change.numbers[self.classes], self.n_seen)
 
     def sharpness(self, n_classes: int) -> float:
-        """Return the positive factor of the scores that makes their softmax likeliest."""
+        """Return the positive factor of the scores that makes their softmax likeliest: one over the temperature."""
         if self._sharpness is None or self._sharpness[0] != self.n_seen:
             n = min(self.n_seen, self.size)
             scores = self.scores[:n, :n_classes]
@@ -48,8 +56,40 @@ class ScoreWindow:
             self._sharpness = (self.n_seen, _fit_sharpness(scores, self.classes[:n]))
         return self._sharpness[1]
 
+    def check(self) -> None:
+        """Raise unless there is a class for each row of scores."""
+        need_array(self.scores, np.float64, 2, "scores")
+        need_array(self.classes, np.intp, 1, "classes")
+        need(len(self.scores) == len(self.classes) == self.size, f"a window must have {self.size} rows")
+        need(is_count(self.n_seen), "n_seen must be a count")
 
-def favour(probabilities: NDArray[np.float64], best: NDArray[np.intp]) -> NDArray[np.float64]:
+    @classmethod
+    def merge(cls, windows: Sequence[Self], shares: NDArray[np.float64]) -> Self:
+        """Return a window of the last rows of each, as many as its share."""
+        joined = cls.empty(windows[0].scores.shape[1])
+        for window, share in zip(windows, shares, strict=True):
+            n = min(window.n_seen, window.size, int(np.ceil(share * window.size)))
+            places = (window.n_seen - n + np.arange(n)) % window.size
+            joined.add(window.scores[places], window.classes[places])
+        return joined
+
+
+def probabilities(scores: NDArray[np.float64], n_classes: int, window: ScoreWindow | None) -> NDArray[np.float64]:
+    """Return the probability of each class, (n, n_classes), the most probable of which has the largest score.
+
+    Without a window the scores are those of logistic loss, which are logits already.
+    """
+    if n_classes == 1:
+        return np.ones((len(scores), 1))
+    columns = scores if scores.ndim == 2 else np.column_stack([np.zeros(len(scores)), scores])
+    if window is not None:
+        logarithms = window.sharpness(n_classes) * columns
+    else:
+        logarithms = log_expit(columns) if scores.ndim == 2 else columns
+    return _favour(softmax(logarithms, axis=1), columns.argmax(axis=1))
+
+
+def _favour(probabilities: NDArray[np.float64], best: NDArray[np.intp]) -> NDArray[np.float64]:
     """Make the best class of each row its most probable one, where rounding has made two alike."""
     rows = np.arange(len(best))
     largest = probabilities.max(axis=1)

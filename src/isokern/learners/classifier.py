@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_expit, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from isokern.arrays import in_library_of, is_foreign, like, to_host
+from isokern.checks import unchanged_on_error
+from isokern.engines import engine_of
 from isokern.feature_map import IsolationKernel
-from isokern.learners._cells import CellLearner
-from isokern.learners.calibration import ScoreWindow, favour
-from isokern.learners.classes import OnlineClassifier
-from isokern.learners.kernel_source import labels_of
+from isokern.learners.classes import ClassBook, check_class_weight
+from isokern.learners.kernel_source import KernelSource, check_same_map, read_cells, share_starts
+from isokern.learners.one_vs_rest import OneVsRest
+from isokern.learners.steps import CLASSIFIER_LOSSES, Steps, check_cell_steps
+from isokern.learners.targets import Weights, pass_orders, read_labels, read_weights, some
+from isokern.learners.warm_up import Batch, WarmUp, check_n_initial
+from isokern.parts import need
+from isokern.rows import accept_sparse, read_rows
 
 
-class IKOGDClassifier(OnlineClassifier, CellLearner):
+class IKOGDClassifier(ClassifierMixin, BaseEstimator):
     """Classifier that learns online: nonlinear boundaries, constant memory, constant time a row.
 
     A row falls into one cell of each of t random partitionings; the score of a class is the mean of the weights of
@@ -68,6 +73,10 @@ class IKOGDClassifier(OnlineClassifier, CellLearner):
         The classes known so far, sorted.
     kernel_ : IsolationKernel
         The map.
+    learned_ : OneVsRest
+        What was learned: class counts, weights and the calibration of probabilities.
+    warm_up_ : WarmUp
+        In the place of ``learned_`` and ``kernel_`` while the first rows of a stream are held back.
     n_support_ : int
         How many rows have changed the model: the number of support vectors it has absorbed.
     n_features_in_ : int
@@ -83,9 +92,9 @@ class IKOGDClassifier(OnlineClassifier, CellLearner):
     True
     """
 
-    _LOSSES = ("hinge", "squared_hinge", "logistic")
-    _LEARNED = (*OnlineClassifier._LEARNED, "_window")
-    _TAKES_NEW_CLASSES = True
+    kernel_: IsolationKernel
+    learned_: OneVsRest
+    warm_up_: WarmUp
 
     def __init__(
         self,
@@ -130,6 +139,66 @@ class IKOGDClassifier(OnlineClassifier, CellLearner):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    # -- learning
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from rows, ``n_passes`` times, forgetting what was learned before.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, d)
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), default=None
+            Factors of the rows' steps, not negative.
+
+        Returns
+        -------
+        self
+        """
+        self.check_parameters()
+        with unchanged_on_error(self):
+            table = read_rows(self, X, reset=True)
+            labels, weights = read_labels(self, y, table), read_weights(sample_weight, table)
+            rng = check_random_state(self.random_state)
+            kernel = KernelSource(self).fit(table, rng)
+            self.begin(ClassBook.of_all(labels, takes_new=True), kernel)
+            cells = self._cells(table)
+            self.learn_passes(cells, labels, weights, rng)
+        return self
+
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn from the next rows of a stream, in order. Any way to cut a stream into calls gives the same model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, d)
+        y : array-like of shape (n,)
+        classes : array-like, default=None
+            All classes there will be, in the first call. If not given, they are those of its y, and later ones are
+            taken in as they come; the model is then the same as if it had been told.
+        sample_weight : array-like of shape (n,), default=None
+            Factors of the rows' steps, not negative.
+
+        Returns
+        -------
+        self
+        """
+        self.check_parameters()
+        with unchanged_on_error(self):
+            table = read_rows(self, X, reset=not hasattr(self, "n_features_in_"), min_rows=1)
+            labels, weights = read_labels(self, y, table), read_weights(sample_weight, table)
+            if not hasattr(self, "learned_"):
+                batch = self._warm_up(Batch(table, labels, weights), classes)
+                if batch is None:
+                    return self
+                table, labels, weights = batch
+            cells = self._cells(table)
+            self.learned_ = self.learned_.meet(labels, classes)
+        self._learn(cells, labels, weights)
+        return self
+
     def partial_fit_cells(
         self, cells: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -146,7 +215,71 @@ class IKOGDClassifier(OnlineClassifier, CellLearner):
         -------
         self
         """
-        return self._partial_fit_cells(cells, y, sample_weight, classes=classes)
+        self.check_parameters()
+        with unchanged_on_error(self):
+            kernel = KernelSource(self).for_cells()
+            known = read_cells(kernel, cells)
+            labels, weights = read_labels(self, y, known), read_weights(sample_weight, known)
+            if not hasattr(self, "learned_"):
+                self.n_features_in_ = kernel.n_features_in_
+                self.begin(ClassBook.of(labels, classes, takes_new=True), kernel)
+            check_same_map(kernel.map_, self.learned_.model.starts)
+            self.learned_ = self.learned_.meet(labels, classes)
+        self._learn(known, labels, weights)
+        return self
+
+    def _warm_up(self, batch: Batch, classes: ArrayLike | None) -> Batch | None:
+        """Hold the first rows of a stream back; return all of them once there are enough to draw the map from."""
+        source, held = KernelSource(self), getattr(self, "warm_up_", WarmUp())
+        if held.book is None:
+            book = ClassBook.of(batch.targets, classes, takes_new=True)
+        else:
+            book = held.book.meet(batch.targets, classes)
+        if held.n + len(batch.targets) < source.n_initial:
+            self.warm_up_ = held.holding(batch, book)
+            return None
+        batch = held.followed_by(batch)
+        first = batch.table[: source.n_initial or None]
+        self.begin(book, source.fit(first, check_random_state(self.random_state)))
+        return batch
+
+    def begin(self, book: ClassBook, kernel: IsolationKernel) -> None:
+        """Forget everything, and begin with weights of 0 for the cells of a fitted kernel."""
+        self.__dict__.pop("warm_up_", None)
+        self.kernel_, self.learned_ = kernel, OneVsRest.begun(self, book, kernel.map_.starts)
+
+    def learn_passes(
+        self, cells: NDArray[Any], labels: NDArray[Any], weights: Weights, rng: np.random.RandomState
+    ) -> None:
+        """Learn from rows that have been read and mapped, ``n_passes`` times in orders drawn from ``rng``."""
+        orders = pass_orders(len(labels), self.n_passes, rng, shuffle=self.shuffle)
+        for k, order in enumerate(orders):
+            self._learn(cells[order], labels[order], some(weights, order), is_new=k == 0)
+
+    def _learn(self, cells: Any, labels: NDArray[Any], weights: Weights, *, is_new: bool = True) -> None:
+        steps, factors = Steps.of(self), self.class_weight
+        self.learned_.learn(cells, labels, weights, steps, class_weight=factors, is_new=is_new)
+
+    # -- predicting
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return the scores of rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, d)
+
+        Returns
+        -------
+        scores : ndarray of shape (n,) for two classes, else (n, n_classes)
+            For two classes, positive scores speak for the second.
+        """
+        check_is_fitted(self)
+        engine = engine_of(X)
+        rows = engine.read(self, X)
+        if hasattr(self, "learned_"):
+            return self.learned_.scores(self._cells(rows), self.n_jobs)
+        return engine.to_library(self._book.majority_scores(rows.shape[0], self._frequencies()), X)
 
     def decision_function_cells(self, cells: ArrayLike) -> NDArray[np.float64]:
         """Return the scores of rows that ``kernel_.apply`` has mapped already.
@@ -160,7 +293,36 @@ class IKOGDClassifier(OnlineClassifier, CellLearner):
         scores : ndarray of shape (n,) for two classes, else (n, n_classes)
         """
         check_is_fitted(self, "kernel_")
-        return self._score(self._known_cells(cells))
+        check_same_map(self.kernel_.map_, self.learned_.model.starts)
+        return self.learned_.scores(engine_of(cells).check_cells(self.kernel_.map_, cells), self.n_jobs)
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, d)
+
+        Returns
+        -------
+        labels : ndarray of shape (n,)
+        """
+        scores = self.decision_function(X)
+        return engine_of(X).labels(scores, self.classes_)
+
+    def predict_cells(self, cells: ArrayLike) -> NDArray[Any]:
+        """Return the class of rows that ``kernel_.apply`` has mapped already.
+
+        Parameters
+        ----------
+        cells : array-like of shape (n, n_partitionings)
+
+        Returns
+        -------
+        labels : ndarray of shape (n,)
+        """
+        scores = self.decision_function_cells(cells)
+        return engine_of(cells).labels(scores, self.classes_)
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of each class.
@@ -177,24 +339,10 @@ class IKOGDClassifier(OnlineClassifier, CellLearner):
         probabilities : ndarray of shape (n, n_classes)
         """
         scores = self.decision_function(X)
-        if self._has_begun:
-            return self._probabilities(scores)
-        counts = self._early_counts()
-        return in_library_of(X, np.tile(counts / counts.sum(), (scores.shape[0], 1)))
-
-    def predict_cells(self, cells: ArrayLike) -> NDArray[Any]:
-        """Return the class of rows that ``kernel_.apply`` has mapped already.
-
-        Parameters
-        ----------
-        cells : array-like of shape (n, n_partitionings)
-
-        Returns
-        -------
-        labels : ndarray of shape (n,)
-        """
-        scores = self.decision_function_cells(cells)
-        return labels_of(scores, self.classes_)
+        if hasattr(self, "learned_"):
+            return self.learned_.probabilities(scores, self.loss)
+        counts = self._frequencies()
+        return engine_of(X).to_library(np.tile(counts / counts.sum(), (scores.shape[0], 1)), X)
 
     def predict_proba_cells(self, cells: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of each class for rows that ``kernel_.apply`` has mapped already.
@@ -207,40 +355,63 @@ class IKOGDClassifier(OnlineClassifier, CellLearner):
         -------
         probabilities : ndarray of shape (n, n_classes)
         """
-        return self._probabilities(self.decision_function_cells(cells))
+        scores = self.decision_function_cells(cells)
+        return self.learned_.probabilities(scores, self.loss)
 
-    def _probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        if is_foreign(scores):
-            return like(self._probabilities(to_host(scores)), scores)
-        if len(self.classes_) == 1:
-            return np.ones((len(scores), 1))
-        columns = scores if scores.ndim == 2 else np.column_stack([np.zeros(len(scores)), scores])
-        if self.loss == "logistic":
-            logarithms = log_expit(columns) if scores.ndim == 2 else columns
-        else:
-            logarithms = self._window.sharpness(len(self.classes_)) * columns
-        return favour(softmax(logarithms, axis=1), columns.argmax(axis=1))
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes known so far, sorted."""
+        return self._book.labels
 
-    def _map(self, X: Any) -> NDArray[Any]:
-        return CellLearner._map(self, X)
+    @property
+    def n_support_(self) -> int:
+        """The number of support vectors: rows that changed the model."""
+        check_is_fitted(self)
+        return self.learned_.model.clock.n_support if hasattr(self, "learned_") else 0
 
-    def _learn(
-        self, rows: NDArray[Any], labels: NDArray[Any], weights: NDArray[np.float64] | None, *, is_new: bool = True
-    ) -> None:
-        """Learn, and keep the last rows' scores before they are learned for the first time."""
-        if not hasattr(self, "_window"):
-            self._window = ScoreWindow(self._n_columns())
-        classes = np.searchsorted(self.classes_, labels)
-        counted_from = self._counted_from(classes)
-        factors, targets = self._row_factors(classes, weights), self._targets(classes)
-        recent = max(0, len(rows) - self._window.size) if is_new else len(rows)
-        scores = np.empty((len(rows) - recent, self._n_columns()))
-        for begin, end, out in ((0, recent, None), (recent, len(rows), scores)):
-            rule = self._rule([first - begin for first in counted_from])
-            part_factors = None if factors is None else factors[begin:end]
-            self._model.learn(rows[begin:end], targets[begin:end], part_factors, rule, out)
-        self._window.add(scores, classes[recent:])
+    @property
+    def _book(self) -> ClassBook:
+        """The classes met so far, whether or not the map has been drawn."""
+        return self.learned_.book if hasattr(self, "learned_") else self.warm_up_.book  # type: ignore[return-value]
 
-    def _rearrange(self, columns: Sequence[int], signs: Sequence[float], place: NDArray[np.intp]) -> None:
-        super()._rearrange(columns, signs, place)
-        self._window.rearrange(columns, signs, place)
+    def _frequencies(self) -> NDArray[np.int64]:
+        """Return how many rows of each class are held back."""
+        return self._book.frequencies(self._book.numbers(self.warm_up_.joined().targets))
+
+    def _cells(self, rows: Any) -> Any:
+        check_same_map(self.kernel_.map_, self.learned_.model.starts)
+        return self.kernel_.apply_rows(rows)
+
+    def map_rows(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the cells of rows, for the methods that take cells.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, d)
+
+        Returns
+        -------
+        cells : ndarray of shape (n, n_partitionings)
+        """
+        check_is_fitted(self, "kernel_")
+        return self._cells(engine_of(X).read(self, X))
+
+    # -- parameters, and the contract of isokern.parts
+
+    def check_parameters(self) -> None:
+        """Raise unless all parameters are what they may be."""
+        KernelSource(self).check()
+        check_cell_steps(self, CLASSIFIER_LOSSES)
+        check_n_initial(self.n_initial)
+        check_class_weight(self.class_weight)
+
+    def check(self) -> None:
+        """Raise unless what was learned is of the kernel's cells; see :mod:`isokern.parts`."""
+        if "warm_up_" in vars(self):
+            need(isinstance(self.warm_up_, WarmUp) and self.warm_up_.book is not None, "rows held back must be rows")
+        if "learned_" in vars(self):
+            need(isinstance(self.learned_, OneVsRest), "what was learned must be scores of classes")
+            share_starts(self.kernel_, self.learned_.model)
+
+    def __sklearn_tags__(self) -> Any:
+        return accept_sparse(super().__sklearn_tags__())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,11 @@ from numpy.typing import NDArray
 from isokern import _core
 from isokern.checks import is_integer, is_number, n_threads, one_of
 from isokern.kernels import gamma_from_data
-from isokern.learners.linear import LinearModel, project, random_directions
+from isokern.learners.clock import Clock
+from isokern.learners.linear import LinearModel, learning_blocks, project, random_directions
 from isokern.learners.rival import RivalClassifier
-from isokern.learners.warm_up import learning_blocks
+from isokern.learners.targets import Weights
+from isokern.parts import Part, need, need_array
 from isokern.rows import CoreRows, row_blocks
 
 _KERNELS = ("gaussian", "laplacian")
@@ -99,8 +102,9 @@ class FOGDClassifier(RivalClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _make_model(self, X: Any, table: Any, rng: np.random.RandomState) -> None:
-        self.gamma_ = gamma_from_data(self.kernel, table, rng) if self.gamma == "data" else float(self.gamma)
+    def _new_model(self, table: Any, rng: np.random.RandomState) -> FourierModel:
+        is_given = self.gamma != "data"
+        self.gamma_ = float(self.gamma) if is_given else gamma_from_data(self.kernel, self._mapped(table), rng)
         shape = (self.n_features_in_, self.n_frequencies)
         if self.kernel == "laplacian":
             frequencies = self.gamma_ * rng.standard_cauchy(shape)
@@ -108,11 +112,13 @@ class FOGDClassifier(RivalClassifier):
             frequencies = np.sqrt(2 * self.gamma_) * random_directions(*shape, rng)
         else:
             frequencies = np.sqrt(2 * self.gamma_) * rng.standard_normal(shape)
-        values = np.zeros((2 * self.n_frequencies, self._n_columns()))
-        self._model = FourierModel(frequencies, LinearModel(values, average=self.average), n_threads(self.n_jobs))
+        values = np.zeros((2 * self.n_frequencies, self.class_book_.n_columns))
+        linear = LinearModel.begun(values, average=self.average)
+        return FourierModel(np.ascontiguousarray(frequencies), linear, n_threads(self.n_jobs))
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise unless all parameters are what they may be."""
+        super().check_parameters()
         if self.kernel not in _KERNELS:
             raise ValueError(f"kernel must be {one_of(_KERNELS)}; got {self.kernel!r}.")
         if self.gamma != "data" and not (is_number(self.gamma) and self.gamma > 0):
@@ -125,25 +131,41 @@ class FOGDClassifier(RivalClassifier):
             raise ValueError(f'features must be "plain" unless the kernel is Gaussian; got {self.features!r}.')
 
 
-class FourierModel:
+@dataclass(eq=False)
+class FourierModel(Part):
     """A linear model on z(x) = [cos(x' Omega), sin(x' Omega)] / sqrt(D)."""
 
-    def __init__(self, frequencies: NDArray[np.float64], linear: LinearModel, n_jobs: int) -> None:
-        self.frequencies, self.linear, self.n_jobs = np.ascontiguousarray(frequencies), linear, n_jobs
-        self.clock = _core.Clock()
+    frequencies: NDArray[np.float64]
+    """Omega, (number of columns, D)."""
+    linear: LinearModel
+    n_jobs: int
+    clock: Clock = field(default_factory=Clock)
 
-    def learn(self, table: Any, targets: Any, weights: Any, rule: _core.Rule, scores: None = None) -> None:
+    @property
+    def n_columns(self) -> int:
+        """The number of scores."""
+        return self.linear.n_columns
+
+    def learn(self, table: Any, targets: Any, factors: Weights, rule: _core.Rule) -> None:
         """Learn from rows in order."""
-        for rows, part, factors in learning_blocks(table, targets, weights):
-            self.linear.learn(self._features(rows, self.n_jobs), part, factors, rule, self.clock)
+        for rows, part, weights in learning_blocks(table, targets, factors):
+            self.linear.learn(self.features(rows, self.n_jobs), part, weights, rule, self.clock)
 
     def score(self, table: Any, threads: int) -> NDArray[np.float64]:
         """Return the scores of rows, (n, n_columns)."""
-        parts = [self.linear.score(self._features(rows, threads), threads) for _, rows in row_blocks(table)]
+        parts = [self.linear.score(self.features(rows, threads), threads) for _, rows in row_blocks(table)]
         return np.concatenate(parts)
 
-    def _features(self, rows: CoreRows, threads: int) -> NDArray[np.float64]:
+    def features(self, rows: CoreRows, threads: int) -> NDArray[np.float64]:
+        """Return z of rows, (n, 2 D)."""
         angles = project(rows, self.frequencies, threads)
         if not np.isfinite(angles).all():
             raise ValueError("X must be smaller: its products with the frequencies overflow. Scale it, or lower gamma.")
         return np.hstack([np.cos(angles), np.sin(angles)]) / np.sqrt(angles.shape[1])
+
+    def check(self) -> None:
+        """Raise unless there are two weights for each frequency."""
+        need_array(self.frequencies, np.float64, 2, "frequencies")
+        need(isinstance(self.linear, LinearModel), "the linear model must be one")
+        need(isinstance(self.clock, Clock), "the clock must be one")
+        need(len(self.linear.values) == 2 * self.frequencies.shape[1], "there must be two weights for each frequency")

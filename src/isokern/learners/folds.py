@@ -12,27 +12,31 @@ import numpy as np
 from joblib import cpu_count
 from numpy.typing import NDArray
 from scipy.stats import rankdata
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.metrics._scorer import _BaseScorer, _PassthroughScorer
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, check_random_state
 
 from isokern.checks import is_number, n_threads
 from isokern.feature_map import IsolationKernel
+from isokern.fitted_map import LateMap
+from isokern.learners.classes import ClassBook
 from isokern.learners.classifier import IKOGDClassifier
-from isokern.learners.nested import LateKernel, can_share, nested_cells
-from isokern.learners.warm_up import check_weights
-from isokern.rows import check_rows
+from isokern.learners.kernel_source import KernelSource
+from isokern.learners.nested import can_share, nested_cells
+from isokern.learners.targets import Weights, read_weights, some
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 Scorer = Callable[[Any, Any, NDArray[Any]], Any]
 
 
 class Rows(NamedTuple):
-    """Rows as the user gave them, but in a form that can be indexed; their labels and weights."""
+    """Rows as the user gave them, but in a form that can be indexed, and as a table; their labels and weights."""
 
     X: Any
+    table: Any
     labels: NDArray[Any]
-    weights: NDArray[np.float64] | None
+    weights: Weights
 
 
 class MappedPart(NamedTuple):
@@ -41,6 +45,30 @@ class MappedPart(NamedTuple):
     kernel: IsolationKernel
     train: NDArray[Any]
     test: NDArray[Any]
+
+
+class OnCells(ClassifierMixin, BaseEstimator):
+    """A fitted classifier that takes cells in the place of rows, so that scorers do not map rows again."""
+
+    def __init__(self, model: IKOGDClassifier) -> None:
+        self.model = model
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes, sorted."""
+        return self.model.classes_
+
+    def predict(self, cells: NDArray[Any]) -> NDArray[Any]:
+        """Return the class of each row."""
+        return self.model.predict_cells(cells)
+
+    def predict_proba(self, cells: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the probability of each class."""
+        return self.model.predict_proba_cells(cells)
+
+    def decision_function(self, cells: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the scores of rows."""
+        return self.model.decision_function_cells(cells)
 
 
 def map_folds(
@@ -60,13 +88,16 @@ def map_folds(
 
 
 def _map_alone(kernel: IsolationKernel, train: Any, test: Any) -> MappedPart:
-    fitted = clone(kernel).fit(train)
-    return MappedPart(fitted, fitted._apply(train), fitted._apply(test))
+    fitted = clone(kernel).fit_rows(train)
+    return MappedPart(fitted, fitted.apply_rows(train), fitted.apply_rows(test))
 
 
 def _cut_out(kernel: IsolationKernel, table: Any, split: Split, cells: NDArray[Any]) -> MappedPart:
     train, test = split
-    return MappedPart(LateKernel(**kernel.get_params()).fit_late(table, train), cells[train], cells[test])
+    late = clone(kernel)
+    late.n_features_in_ = table.shape[1]
+    late.map_ = LateMap(kernel.n_partitionings, int(kernel.n_cells), lambda: clone(kernel).fit_rows(table[train]).map_)
+    return MappedPart(late, cells[train], cells[test])
 
 
 class Folds:
@@ -75,7 +106,7 @@ class Folds:
     Parameters
     ----------
     base : IKOGDClassifier
-        With the parameters that are not searched, and a seed.
+        With the parameters that are not searched, a seed, and the names and number of the columns.
     rows : Rows
     splits : list of Split
     sizes : list of int
@@ -84,13 +115,11 @@ class Folds:
 
     def __init__(self, base: IKOGDClassifier, rows: Rows, splits: Sequence[Split], sizes: Sequence[int]) -> None:
         self._base, self._rows, self._splits, self._sizes = base, rows, splits, sizes
-        self._template = FoldClassifier(**base.get_params(deep=False))
-        table = check_rows(self._template, rows.X, reset=True)
         self._rng = check_random_state(base.random_state)
-        kernel = base._flat_kernel(self._rng)
+        kernel = KernelSource(base).unfitted(self._rng)
         self._is_shared = can_share(kernel, len(splits) + 1, sizes)
         everything = np.arange(len(rows.labels)), np.arange(0)
-        self._maps = map_folds(kernel, table, [*splits, everything] if self._is_shared else splits, sizes)
+        self._maps = map_folds(kernel, rows.table, [*splits, everything] if self._is_shared else splits, sizes)
 
     def scores(self, scorer: Scorer, rates: Sequence[Any]) -> Iterator[NDArray[np.float64]]:
         """Yield for each fold the scores on its test part, (len(sizes), len(rates)), of what its training part taught.
@@ -102,55 +131,57 @@ class Folds:
             for train, test in self._splits:
                 learn = functools.partial(self._learn, train=train, rates=rates)
                 taught = (pool.map if threads > 1 else map)(learn, next(self._maps))
-                X_test, labels = _safe_indexing(self._rows.X, test), self._rows.labels[test]
-                yield np.array([[self._score(scorer, model, X_test, labels) for model in models] for models in taught])
+                score = functools.partial(_score, scorer, _safe_indexing(self._rows.X, test), self._rows.labels[test])
+                yield np.array([[score(model, cells) for model in models] for models, cells in taught])
 
     def refit(self, parameters: dict[str, Any]) -> IKOGDClassifier:
         """Return ``base`` with these parameters, fitted to all rows; to be called after ``scores``."""
-        best, cells = clone(self._base).set_params(**parameters), None
+        _, table, labels, weights = self._rows
+        best = copy.copy(self._base).set_params(**parameters)
+        kernel, rng = KernelSource(best), check_random_state(best.random_state)
+        best.begin(ClassBook.of_all(labels, takes_new=True), kernel.fit(table, rng))
         if self._is_shared:
             cells = next(self._maps)[list(self._sizes).index(parameters["n_cells"])]().train
-        return best._fit(self._rows.X, self._rows.labels, self._rows.weights, cells)
+        else:
+            cells = best.kernel_.apply_rows(table)
+        best.learn_passes(cells, labels, weights, rng)
+        return best
 
     def _learn(
         self, make_part: Callable[[], MappedPart], train: NDArray[np.intp], rates: Sequence[Any]
-    ) -> list[FoldClassifier]:
-        part = make_part()
-        _, labels, weights = self._rows
-        weights = check_weights(labels[train], None if weights is None else weights[train])
+    ) -> tuple[list[IKOGDClassifier], NDArray[Any]]:
+        """Return what a fold's training rows have taught with each learning rate, and the cells of its test rows."""
+        kernel, cells, test = make_part()
+        labels = self._rows.labels[train]
+        weights = read_weights(some(self._rows.weights, train), labels)
         models = []
         for rate in rates:
-            model = copy.copy(self._template).set_params(n_cells=part.kernel.n_cells, learning_rate=rate)
-            model._fit_cells(part.kernel, part.train, labels[train], weights, copy.deepcopy(self._rng))
-            model._test_cells = part.test
+            model = copy.copy(self._base).set_params(n_cells=kernel.n_cells, learning_rate=rate)
+            model.begin(ClassBook.of_all(labels, takes_new=True), kernel)
+            model.learn_passes(cells, labels, weights, copy.deepcopy(self._rng))
             models.append(model)
-        return models
-
-    @staticmethod
-    def _score(scorer: Scorer, model: FoldClassifier, X_test: Any, labels: NDArray[Any]) -> float:
-        model._test_rows = X_test
-        return _number(scorer(model, X_test, labels))
+        return models, test
 
 
-class FoldClassifier(IKOGDClassifier):
-    """A classifier that knows the cells of the rows it is scored on."""
+def _score(scorer: Scorer, X: Any, labels: NDArray[Any], model: IKOGDClassifier, cells: NDArray[Any]) -> float:
+    """Return the score of a model on test rows.
 
-    _test_rows: Any
-    _test_cells: NDArray[Any]
+    scikit-learn's scorers do nothing with rows but have them predicted, so they are given the cells, which are known.
+    """
+    if isinstance(scorer, _BaseScorer | _PassthroughScorer):
+        return _number(scorer(OnCells(model), cells, labels))
+    return _number(scorer(model, X, labels))
 
-    def _map(self, X: Any) -> NDArray[Any]:
-        return self._test_cells if X is self._test_rows else super()._map(X)
 
-
-def split_rows(cv: Any, rows: Rows) -> list[Split]:
+def split_rows(cv: Any, X: Any, labels: NDArray[Any]) -> list[Split]:
     """Return the training and test rows of each fold, by number."""
-    numbers = np.arange(len(rows.labels))
-    folds = check_cv(cv, rows.labels, classifier=True).split(rows.X, rows.labels)
+    numbers = np.arange(len(labels))
+    folds = check_cv(cv, labels, classifier=True).split(X, labels)
     splits = [(numbers[np.asarray(train)], numbers[np.asarray(test)]) for train, test in folds]
     if not splits:
         raise ValueError(f"cv must give at least one fold; got {cv!r}.")
     for k, (train, _) in enumerate(splits):
-        classes = np.unique(rows.labels[train])
+        classes = np.unique(labels[train])
         if len(classes) < 2:
             raise ValueError(
                 f"cv must leave at least 2 classes in every training part; got {classes} in fold {k}. "

@@ -1,78 +1,98 @@
-"""What all learners share: a kernel made from flat parameters, or a ready one."""
+"""Where a learner's kernel comes from: its flat parameters, or a kernel that the user gives."""
 
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 
-from isokern.arrays import is_foreign, to_host
-from isokern.devices import foreign_labels
+from isokern.engines import engine_of
 from isokern.feature_map import IsolationKernel
-from isokern.rows import RowsEstimator, check_rows
+from isokern.fitted_map import FittedMap
+from isokern.learners.warm_up import FIRST_ROWS
+from isokern.parts import need
 
 KERNEL_PARAMETERS = ("partitioning", "n_partitionings", "n_cells", "max_depth", "scale", "device")
 
 
-class MappedEstimator(RowsEstimator):
-    """An estimator that maps rows to cells. Subclasses list the kernel's parameters in their own ``__init__``."""
+class KernelSource(NamedTuple):
+    """The kernel of a learner that has ``kernel`` and the kernel's own parameters as parameters."""
 
-    kernel_: IsolationKernel
+    learner: Any
 
-    def _given_kernel(self) -> IsolationKernel | None:
-        """Return the kernel that the user made, if it is fitted and so to be used as it is."""
-        kernel = self._unwrapped_kernel()
-        return kernel if kernel is not None and hasattr(kernel, "n_cells_") else None
+    @property
+    def kernel(self) -> IsolationKernel | None:
+        """The kernel that the user gave, without scikit-learn's frozen wrapping."""
+        return unwrapped(self.learner.kernel)
 
-    def _fit_kernel(self, X: Any, rng: np.random.RandomState) -> IsolationKernel:
-        """Return a fitted kernel: the user's own as it is, or one fitted to X."""
-        given = self._given_kernel()
-        if given is not None:
-            if given.n_features_in_ != self.n_features_in_:
-                raise ValueError(
-                    f"X must have the {given.n_features_in_} columns of kernel; got {self.n_features_in_}."
-                )
-            return given
-        kernel = (self._flat_kernel(rng) if self.kernel is None else clone(self._unwrapped_kernel())).fit(X)
-        if hasattr(self, "feature_names_in_"):  # which X has lost if it is rows of a stream that were held back
-            kernel.feature_names_in_ = self.feature_names_in_
+    @property
+    def fitted(self) -> IsolationKernel | None:
+        """The kernel that the user gave if it is fitted, and so to be used as it is."""
+        kernel = self.kernel
+        return kernel if kernel is not None and hasattr(kernel, "map_") else None
+
+    @property
+    def scale(self) -> str | None:
+        """The scaling that has to be learned with the map."""
+        return None if self.fitted is not None else (self.kernel or self.learner).scale
+
+    @property
+    def n_initial(self) -> int:
+        """How many rows of a stream to wait for before the map is drawn."""
+        if self.fitted is not None:
+            return 0
+        if self.learner.n_initial is not None:
+            return int(self.learner.n_initial)
+        n_cells = (self.kernel or self.learner).n_cells
+        return FIRST_ROWS if isinstance(n_cells, str) else max(FIRST_ROWS, n_cells)
+
+    def unfitted(self, rng: np.random.RandomState) -> IsolationKernel:
+        """Return a kernel to be fitted; one made from flat parameters has a seed drawn from ``rng``."""
+        if self.kernel is not None:
+            return clone(self.kernel)
+        flat = {name: getattr(self.learner, name) for name in KERNEL_PARAMETERS}
+        return IsolationKernel(**flat, n_jobs=self.learner.n_jobs, random_state=draw_seed(rng))
+
+    def fit(self, table: Any, rng: np.random.RandomState) -> IsolationKernel:
+        """Return a fitted kernel: the user's own as it is, or one fitted to a table."""
+        if self.fitted is not None:
+            check_columns(self.fitted, self.learner.n_features_in_)
+            return self.fitted
+        kernel = self.unfitted(rng)
+        kernel.check_parameters()
+        kernel.fit_rows(table)
+        if hasattr(self.learner, "feature_names_in_"):
+            kernel.feature_names_in_ = self.learner.feature_names_in_
         return kernel
 
-    def _flat_kernel(self, rng: np.random.RandomState) -> IsolationKernel:
-        """Return an unfitted kernel made from the flat parameters, its seed drawn from ``rng``."""
-        flat = {name: getattr(self, name) for name in KERNEL_PARAMETERS}
-        return IsolationKernel(**flat, n_jobs=self.n_jobs, random_state=draw_seed(rng))
-
-    def _unwrapped_kernel(self) -> IsolationKernel | None:
-        return unwrapped(self.kernel)
-
-    def _check_kernel_parameters(self) -> None:
-        kernel = self._unwrapped_kernel()
+    def for_cells(self) -> IsolationKernel:
+        """Return the kernel that has made cells to learn from: the learner's, or a fitted one that the user gave."""
+        kernel = getattr(self.learner, "kernel_", None) or self.fitted
         if kernel is None:
-            flat = {name: getattr(self, name) for name in KERNEL_PARAMETERS}
-            return IsolationKernel(**flat)._check_parameters()
+            raise NotFittedError(
+                f"{type(self.learner).__name__} must know the map that made the cells: give a fitted kernel, or call "
+                "fit or partial_fit first."
+            )
+        return kernel
+
+    def check(self) -> None:
+        """Raise unless the kernel's parameters, or the kernel, are what they may be."""
+        kernel = self.kernel
+        if kernel is None:
+            flat = {name: getattr(self.learner, name) for name in KERNEL_PARAMETERS}
+            IsolationKernel(**flat).check_parameters()
+            return
         if not isinstance(kernel, IsolationKernel):
             raise ValueError(f"kernel must be an IsolationKernel or None; got {kernel!r}.")
-        defaults = inspect.signature(type(self)).parameters
+        defaults = inspect.signature(type(self.learner)).parameters
         for name in KERNEL_PARAMETERS:
-            value = getattr(self, name)
+            value = getattr(self.learner, name)
             if value is not defaults[name].default and value != defaults[name].default:
                 raise ValueError(f"{name} must not be given along with kernel, which has its own; got {value!r}.")
-        return None
-
-    def _map(self, X: Any) -> NDArray[Any]:
-        """Return the cells of rows, which must be like those that were fitted."""
-        if is_foreign(X):
-            return self.kernel_._apply_foreign(X)
-        if type(X) is np.ndarray and not hasattr(self, "feature_names_in_"):
-            cells = self.kernel_._apply_few(X)
-            if cells is not None:
-                return cells
-        return self.kernel_._apply(check_rows(self, X, reset=False))
 
 
 def draw_seed(rng: np.random.RandomState) -> int:
@@ -85,9 +105,31 @@ def unwrapped(kernel: Any) -> Any:
     return kernel.estimator if isinstance(kernel, FrozenEstimator) else kernel
 
 
-def labels_of(scores: NDArray[np.float64], classes: NDArray[Any]) -> NDArray[Any]:
-    """Return the class of the largest score; one column of scores speaks for the second class where positive."""
-    if is_foreign(scores) and classes.dtype.kind in "buif":
-        return foreign_labels(scores, classes)
-    scores = to_host(scores) if is_foreign(scores) else scores
-    return classes[scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)]
+def check_columns(kernel: IsolationKernel, n_columns: int) -> None:
+    """Raise unless rows have the columns of a kernel that the user gave."""
+    if kernel.n_features_in_ != n_columns:
+        raise ValueError(f"X must have the {kernel.n_features_in_} columns of kernel; got {n_columns}.")
+
+
+def read_cells(kernel: IsolationKernel, cells: Any) -> Any:
+    """Return cells to learn from, of at least one row, on the host; raise if they cannot come from a kernel."""
+    known = kernel.map_.check_cells(engine_of(cells).to_host(cells))
+    if not len(known):
+        raise ValueError("cells must have at least 1 row; got 0.")
+    return known
+
+
+def check_same_map(fitted: FittedMap, starts: Any) -> None:
+    """Raise if a kernel, which the user may hold, too, has been fitted again to other cells since learning began."""
+    if fitted.starts is not starts and not np.array_equal(fitted.starts, starts):
+        raise ValueError(
+            "kernel must stay as it was when learning began; got one that has been fitted again. Fit the learner "
+            "again, too, or give it a kernel of its own."
+        )
+
+
+def share_starts(kernel: Any, model: Any) -> None:
+    """Let a model from a file share its kernel's array again; raise unless they are of the same cells."""
+    need(isinstance(kernel, IsolationKernel), "the kernel must be an Isolation Kernel")
+    need(np.array_equal(model.starts, kernel.map_.starts), "the model must be for the kernel's cells")
+    model.starts = kernel.map_.starts

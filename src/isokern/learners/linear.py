@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isokern import _core
 from isokern.checks import own_arrays
-from isokern.rows import CoreRows, n_rows
+from isokern.learners.targets import Weights, some
+from isokern.parts import Part, need, need_array
+from isokern.rows import CoreRows, n_rows, row_blocks
 
 
-class LinearModel:
-    """Weights of dense features, (n_features, n_columns), and, with ``average``, their sums over the updates."""
+@dataclass(eq=False)
+class LinearModel(Part):
+    """Weights of dense features, (n_features, n_columns), and, if their mean is to predict, their sums over updates."""
 
-    def __init__(self, values: NDArray[np.float64], *, average: bool) -> None:
-        self.values = np.ascontiguousarray(values)
-        self.sums: NDArray[np.float64] | None = np.zeros_like(self.values) if average else None
-        self.n_updates = np.zeros(values.shape[1], dtype=np.int64)
+    values: NDArray[np.float64]
+    sums: NDArray[np.float64] | None
+    n_updates: NDArray[np.int64]
+
+    @classmethod
+    def begun(cls, values: NDArray[np.float64], *, average: bool) -> Self:
+        """Return a model that starts with these weights."""
+        values = np.ascontiguousarray(values)
+        return cls(values, np.zeros_like(values) if average else None, np.zeros(values.shape[1], dtype=np.int64))
+
+    @property
+    def n_columns(self) -> int:
+        """The number of scores."""
+        return self.values.shape[1]
 
     def learn(self, features: Any, targets: Any, weights: Any, rule: _core.Rule, clock: _core.Clock) -> None:
         """Learn from rows of features in order."""
@@ -34,6 +49,22 @@ class LinearModel:
         if self.sums is None:
             return self.values
         return np.where(self.n_updates > 0, self.sums / np.maximum(self.n_updates, 1), self.values)
+
+    def check(self) -> None:
+        """Raise unless weights, their sums and the counts of their updates fit."""
+        need_array(self.values, np.float64, 2, "weights")
+        need_array(self.n_updates, np.int64, 1, "numbers of updates")
+        if self.sums is not None:
+            need_array(self.sums, np.float64, 2, "sums")
+            need(self.sums.shape == self.values.shape, "sums must have the shape of the weights")
+        need(len(self.n_updates) == self.n_columns, "there must be a number of updates for each column")
+
+
+def learning_blocks(table: Any, targets: NDArray[Any], factors: Weights) -> Iterator[tuple[CoreRows, Any, Weights]]:
+    """Yield rows in the core's form, their targets and the factors of their steps, block by block."""
+    for begin, rows in row_blocks(table):
+        part = slice(begin, begin + n_rows(rows))
+        yield rows, targets[part], some(factors, part)
 
 
 def project(rows: CoreRows, matrix: NDArray[np.float64], threads: int) -> NDArray[np.float64]:

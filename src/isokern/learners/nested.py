@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,32 +13,12 @@ from sklearn.utils import gen_batches
 from isokern import _core
 from isokern.checks import n_threads
 from isokern.feature_map import IsolationKernel
+from isokern.fitted_map import draw_seed
+from isokern.partitionings import FEW_COLUMNS
 from isokern.rows import CoreRows, CsrRows, as_scipy, core_rows, n_rows
+from isokern.scaling import Scaling
 
-# Sparse rows of up to this many columns are written out in full: products beat an inverted index there.
-_FEW_COLUMNS = 2048
 _LARGEST = 2**16 - 1  # number of points of a sample
-
-
-class LateKernel(IsolationKernel):
-    """A kernel that is drawn when it is first asked to map: in a search the cells of nearly all rows are known."""
-
-    def fit_late(self, table: Any, part: NDArray[np.intp]) -> Self:
-        """Remember the rows to draw from, and be fitted in all that does not depend on them."""
-        self._late = table, part
-        self.n_features_in_ = table.shape[1]
-        self.n_cells_ = int(self.n_cells)
-        self._cell_starts = np.arange(self.n_partitionings + 1) * self.n_cells_
-        return self
-
-    def __getattr__(self, name: str) -> Any:
-        """Draw the kernel when what maps rows is first wanted."""
-        if name not in ("_partitionings", "_scaling"):
-            raise AttributeError(name)
-        table, part = self._late
-        drawn = IsolationKernel(**self.get_params()).fit(table[part])
-        self._partitionings, self._scaling = drawn._partitionings, drawn._scaling
-        return getattr(self, name)
 
 
 def can_share(kernel: IsolationKernel, n_parts: int, sizes: Sequence[int]) -> bool:
@@ -56,10 +36,9 @@ def nested_cells(
     """
     if kernel.scale is not None:  # of which each part has its own
         for part in parts:
-            kernel._check_parameters()
-            scaling = kernel._learn_scaling(table[part])
-            rows = core_rows(table, 0, table.shape[0])
-            yield from _cells(kernel, rows if scaling is None else scaling.apply(rows), [part], sizes)
+            scaling = Scaling.learn(kernel.scale, table[part])
+            assert scaling is not None
+            yield from _cells(kernel, scaling.apply(core_rows(table, 0, table.shape[0])), [part], sizes)
         return
     rows = core_rows(table, 0, table.shape[0])
     n_bytes = sum(np.min_scalar_type(size - 1).itemsize for size in sizes) * table.shape[0] * kernel.n_partitionings
@@ -71,9 +50,9 @@ def nested_cells(
 def _cells(
     kernel: IsolationKernel, rows: CoreRows, parts: Sequence[NDArray[np.intp]], sizes: Sequence[int]
 ) -> Iterator[list[NDArray[Any]]]:
-    if isinstance(rows, CsrRows) and rows.n_columns <= _FEW_COLUMNS:
+    if isinstance(rows, CsrRows) and rows.n_columns <= FEW_COLUMNS:
         rows = as_scipy(rows).toarray()
-    t, seed = kernel.n_partitionings, kernel._draw_seed()
+    t, seed = kernel.n_partitionings, draw_seed(kernel.random_state)
     drawn = [part[_core.draw_samples(len(part), t, sizes[-1], seed)].reshape(t, -1) for part in parts]
     cells = [np.empty((n_rows(rows), t * len(parts)), np.min_scalar_type(size - 1)) for size in sizes]
     samples = np.concatenate(drawn).astype(np.int32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,16 +11,21 @@ from numpy.typing import NDArray
 
 from isokern import _core
 from isokern.checks import is_integer, is_number, n_threads, one_thread_if_small
-from isokern.feature_map import IsolationKernel
-from isokern.kernels import NamedKernel
+from isokern.kernels import NamedKernel, check_kernel
+from isokern.learners.clock import Clock
 from isokern.learners.duals import KernelDual
-from isokern.learners.linear import LinearModel, project
-from isokern.learners.ogd import KernelRival
-from isokern.learners.warm_up import learning_blocks
-from isokern.rows import row_blocks
+from isokern.learners.kernel_choice import check_defined, choose_kernel, needs_rows
+from isokern.learners.linear import LinearModel, learning_blocks, project
+from isokern.learners.rival import RivalClassifier
+from isokern.learners.targets import Weights, some
+from isokern.partitionings import check_points
+from isokern.parts import Part, is_count, need, need_array
+from isokern.rows import n_rows, row_blocks
+
+_SMALLEST = 1e-10  # eigenvalues below this share of the largest are noise
 
 
-class NOGDClassifier(KernelRival):
+class NOGDClassifier(RivalClassifier):
     """Nyström online gradient descent: the first support vectors become landmarks, the rest is linear.
 
     Until ``n_landmarks`` rows have violated the margin it is OGD; then every row costs n_landmarks kernel values and
@@ -100,17 +106,25 @@ class NOGDClassifier(KernelRival):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _make_model(self, X: Any, table: Any, rng: np.random.RandomState) -> None:
-        kernel = self._make_kernel(table, rng)
-        first = KernelDual(kernel, self.n_features_in_, self._n_columns(), n_threads(self.n_jobs))
+    def _new_model(self, table: Any, rng: np.random.RandomState) -> NystromModel:
+        kernel: Any = choose_kernel(self, self._mapped(table), rng)
+        first = KernelDual(kernel, self.n_features_in_, self.class_book_.n_columns, n_threads(self.n_jobs))
         share = 1.0 if self.rank is None else self.rank
         rank = int(share) if is_integer(share, at_least=1) else max(1, round(share * self.n_landmarks))
-        self._model = NystromModel(first, self.n_landmarks, rank, average=self.average)
+        return NystromModel(first, self.n_landmarks, rank, self.average)
 
-    def _check_parameters(self) -> None:
-        if isinstance(self.kernel, IsolationKernel) or not isinstance(self.kernel, str):
+    def _mapped(self, table: Any) -> Any:
+        return check_defined(self, super()._mapped(table))
+
+    def _needs_rows(self) -> bool:
+        return needs_rows(self)
+
+    def check_parameters(self) -> None:
+        """Raise unless all parameters are what they may be."""
+        if not isinstance(self.kernel, str):
             raise ValueError(f"kernel must be a name for NOGD; got {self.kernel!r}.")
-        super()._check_parameters()
+        super().check_parameters()
+        check_kernel(self.kernel, self.gamma, self.n_cells, self.coef0, self.degree)
         if not is_integer(self.n_landmarks, at_least=1):
             raise ValueError(f"n_landmarks must be an integer of at least 1; got {self.n_landmarks!r}.")
         is_share = is_number(self.rank) and 0 < self.rank <= 1
@@ -118,21 +132,29 @@ class NOGDClassifier(KernelRival):
             raise ValueError(f"rank must be None, an integer of at least 1 or a share in (0, 1]; got {self.rank!r}.")
 
 
-class NystromModel:
+@dataclass(eq=False)
+class NystromModel(Part):
     """First the dual model, until it has enough support vectors; then a linear one on what they span.
 
     With K_b = V A V' of the landmarks, the features are z(x) = A^(-1/2) V' k(x), and the dual model's alpha becomes
     w = A^(1/2) V' alpha.
     """
 
-    _SMALLEST = 1e-10  # eigenvalues below this share of the largest are noise
-
-    def __init__(self, first: KernelDual, n_landmarks: int, rank: int, *, average: bool) -> None:
-        self.first, self.n_landmarks, self.rank, self.average = first, n_landmarks, rank, average
-        self.linear: LinearModel | None = None
+    first: KernelDual
+    n_landmarks: int
+    rank: int
+    average: bool
+    linear: LinearModel | None = None
+    landmarks: Any = None
+    projection: Any = None
 
     @property
-    def clock(self) -> _core.Clock:
+    def n_columns(self) -> int:
+        """The number of scores."""
+        return self.first.n_columns
+
+    @property
+    def clock(self) -> Clock:
         """Rounds and support vectors so far."""
         return self.first.clock
 
@@ -141,24 +163,24 @@ class NystromModel:
         """The kernel."""
         return self.first.kernel
 
-    def learn(self, table: Any, targets: Any, weights: Any, rule: _core.Rule, scores: None = None) -> None:
+    def learn(self, table: Any, targets: Any, factors: Weights, rule: _core.Rule) -> None:
         """Learn from rows in order."""
         begin, n = 0, table.shape[0]
         while self.linear is None and begin < n:
             # At most as many rows as landmarks are missing, so that the switch comes right after the last of them.
             end = min(n, begin + self.n_landmarks - self.first.machine.size)
             part = slice(begin, end)
-            self.first.learn(table[part], targets[part], None if weights is None else weights[part], rule)
+            self.first.learn(table[part], targets[part], some(factors, part), rule)
             begin = end
             if self.first.machine.size == self.n_landmarks:
                 self._switch()
         if begin < n:
-            self._learn_linear(table[begin:], targets[begin:], None if weights is None else weights[begin:], rule)
+            self._learn_linear(table[begin:], targets[begin:], some(factors, slice(begin, n)), rule)
 
-    def _learn_linear(self, table: Any, targets: Any, weights: Any, rule: _core.Rule) -> None:
+    def _learn_linear(self, table: Any, targets: Any, factors: Weights, rule: _core.Rule) -> None:
         assert self.linear is not None
-        for rows, part, factors in learning_blocks(table, targets, weights):
-            self.linear.learn(self._features(rows, self.first.n_jobs), part, factors, rule, self.clock)
+        for rows, part, weights in learning_blocks(table, targets, factors):
+            self.linear.learn(self._features(rows, self.first.n_jobs), part, weights, rule, self.clock)
 
     def score(self, table: Any, threads: int) -> NDArray[np.float64]:
         """Return the scores of rows, (n, n_columns)."""
@@ -173,10 +195,24 @@ class NystromModel:
         with one_thread_if_small(self.n_landmarks):
             eigenvalues, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
         order = np.argsort(eigenvalues)[::-1][: self.rank]
-        order = order[eigenvalues[order] > self._SMALLEST * eigenvalues.max()]
+        order = order[eigenvalues[order] > _SMALLEST * eigenvalues.max()]
         roots, vectors = np.sqrt(eigenvalues[order]), vectors[:, order]
         self.projection = vectors / roots
-        self.linear = LinearModel((vectors * roots).T @ alpha, average=self.average)
+        self.linear = LinearModel.begun((vectors * roots).T @ alpha, average=self.average)
 
     def _features(self, rows: Any, threads: int) -> NDArray[np.float64]:
         return project(self.kernel.matrix(rows, self.landmarks, threads), self.projection, threads)
+
+    def check(self) -> None:
+        """Raise unless landmarks, projection and weights fit, or fewer support vectors wait than become landmarks."""
+        need(isinstance(self.first, KernelDual), "the first model must keep support vectors")
+        need(is_count(self.n_landmarks, at_least=1) and is_count(self.rank, at_least=1), "sizes must be positive")
+        if self.linear is None:
+            need(self.first.machine.size < self.n_landmarks, "there must be fewer support vectors than landmarks")
+            return
+        need(isinstance(self.linear, LinearModel), "the linear model must be one")
+        need(self.linear.n_columns == self.n_columns, "the linear model must have the scores of the first")
+        check_points(self.landmarks)
+        need_array(self.projection, np.float64, 2, "projection")
+        shape = (n_rows(self.landmarks), len(self.linear.values))
+        need(self.projection.shape == shape, "projection must have a row for each landmark")

@@ -7,63 +7,24 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+from numpy.typing import NDArray
 from sklearn.base import clone
 
-from isokern.checks import is_integer, is_number, n_threads, one_of, unchanged_on_error
+from isokern.checks import is_integer, n_threads, one_of, unchanged_on_error
 from isokern.feature_map import IsolationKernel
-from isokern.kernels import NON_NEGATIVE, NamedKernel, OwnKernel, check_kernel, gamma_from_data, gamma_from_psi
+from isokern.kernels import NamedKernel, check_kernel
 from isokern.learners.budgets import BUDGETS, Budget
 from isokern.learners.duals import BudgetedDual, KernelDual
-from isokern.learners.kernel_source import unwrapped
+from isokern.learners.kernel_choice import check_defined, choose_kernel, needs_rows
+from isokern.learners.kernel_source import KernelSource, check_columns, share_starts, unwrapped
 from isokern.learners.rival import RivalClassifier
+from isokern.learners.steps import check_shrinkage
+from isokern.learners.targets import Weights
 from isokern.learners.weights import SupportVectors
-
-_UNIT_KERNELS = ("laplacian", "gaussian")
-
-
-class KernelRival(RivalClassifier):
-    """Base of the rivals that choose a kernel."""
-
-    _LEARNED = (*RivalClassifier._LEARNED, "gamma_", "kernel_")
-
-    def _make_kernel(self, table: Any, rng: np.random.RandomState, *, normalised: bool = False) -> Any:
-        """Return the kernel to use, its gamma learned from rows if it is not given."""
-        if not isinstance(self.kernel, str):
-            return OwnKernel(self.kernel)
-        if self.n_cells is not None:
-            gamma = gamma_from_psi(self.n_cells, self.n_features_in_)
-        elif self.gamma == "data":
-            gamma = gamma_from_data(self.kernel, table, rng)
-        else:
-            gamma = float(self.gamma)
-        self.gamma_ = gamma
-        is_normalised = normalised and self.kernel not in _UNIT_KERNELS
-        return NamedKernel(self.kernel, gamma, float(self.coef0), int(self.degree), normalised=is_normalised)
-
-    def _mapped(self, table: Any) -> Any:
-        """Return rows, scaled, if the kernel is defined for them."""
-        rows = super()._mapped(table)
-        values = rows.data if sparse.issparse(rows) else rows
-        if self.kernel in NON_NEGATIVE and values.size and values.min() < 0:
-            where = "" if self.scale is None else " after scaling"
-            cure = 'Give scale="minmax"' if self.scale != "minmax" else "Clip it to the range that scale has learned"
-            raise ValueError(f'X must not be negative for kernel="{self.kernel}"; got {values.min():g}{where}. {cure}.')
-        return rows
-
-    def _needs_rows(self) -> bool:
-        return isinstance(self.kernel, str) and self.n_cells is None and self.gamma == "data"
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if isinstance(unwrapped(self.kernel), IsolationKernel):
-            if self.scale is not None:
-                raise ValueError(f"scale must be None for an IsolationKernel, which has its own; got {self.scale!r}.")
-        else:
-            check_kernel(self.kernel, self.gamma, self.n_cells, self.coef0, self.degree)
+from isokern.parts import need
 
 
-class OGDClassifier(KernelRival):
+class OGDClassifier(RivalClassifier):
     """Kernel online gradient descent in its dual form: every margin violation becomes a support vector.
 
     A row costs as many kernel values as there are support vectors, in time and, once it is one, in memory: fit and
@@ -182,37 +143,42 @@ class OGDClassifier(KernelRival):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _make_model(self, X: Any, table: Any, rng: np.random.RandomState) -> None:
+    def _new_model(self, table: Any, rng: np.random.RandomState) -> SupportVectors | KernelDual | BudgetedDual:
+        n_columns, threads = self.class_book_.n_columns, n_threads(self.n_jobs)
         isolation = self._isolation_kernel()
         if isolation is not None:
-            self.kernel_ = isolation if hasattr(isolation, "n_cells_") else clone(isolation).fit(X)
-            starts, dtype = self.kernel_._cell_starts, self.kernel_._cell_dtype
-            if self.kernel_.n_features_in_ != self.n_features_in_:
-                n_columns = self.kernel_.n_features_in_
-                raise ValueError(f"X must have the {n_columns} columns of kernel; got {self.n_features_in_}.")
-            self._model = SupportVectors(starts, self._n_columns(), dtype, average=self.average)
-            return
-        kernel = self._make_kernel(table, rng, normalised=self.budget is not None)
-        threads = n_threads(self.n_jobs)
+            self.kernel_ = self._fitted(isolation, table)
+            fitted = self.kernel_.map_
+            return SupportVectors.none(fitted.starts, n_columns, fitted.cell_dtype, average=self.average)
+        kernel = choose_kernel(self, self._mapped(table), rng, normalised=self.budget is not None)
         if self.budget is None and isinstance(kernel, NamedKernel):
-            self._model = KernelDual(kernel, self.n_features_in_, self._n_columns(), threads, average=self.average)
-            return
+            return KernelDual(kernel, self.n_features_in_, n_columns, threads, self.average)
         make = Budget if self.budget is None else BUDGETS[self.strategy]
-        generators = np.random.default_rng(int(rng.randint(2**31 - 1))).spawn(self._n_columns())
+        generators = np.random.default_rng(int(rng.randint(2**31 - 1))).spawn(n_columns)
         size = self.budget if self.budget is not None else 0
         budgets = [make(size, self.learning_rate, self.shrinkage, generator) for generator in generators]
-        self._model = BudgetedDual(kernel, budgets, threads)
+        return BudgetedDual(kernel, budgets, threads)
+
+    def _fitted(self, isolation: IsolationKernel, table: Any) -> IsolationKernel:
+        if hasattr(isolation, "map_"):
+            check_columns(isolation, self.n_features_in_)
+            return isolation
+        isolation.check_parameters()
+        return clone(isolation).fit_rows(table)
 
     def _mapped(self, table: Any) -> Any:
-        return self.kernel_._apply(table) if hasattr(self, "kernel_") else super()._mapped(table)
+        if hasattr(self, "kernel_"):
+            return self.kernel_.apply_rows(table)
+        return check_defined(self, super()._mapped(table))
 
-    def _learn(self, *arguments: Any, **options: Any) -> None:
+    def _learn(self, rows: Any, labels: NDArray[Any], weights: Weights) -> None:
         if not self._is_own_kernel():
-            return super()._learn(*arguments, **options)
+            super()._learn(rows, labels, weights)
+            return
         # A function of the user's own may fail at any row, so what it has learned before is kept apart.
         with unchanged_on_error(self):
-            self._model = copy.deepcopy(self._model)
-            return super()._learn(*arguments, **options)
+            self.model_ = copy.deepcopy(self.model_)
+            super()._learn(rows, labels, weights)
 
     def _isolation_kernel(self) -> IsolationKernel | None:
         kernel = unwrapped(self.kernel)
@@ -221,17 +187,28 @@ class OGDClassifier(KernelRival):
     def _is_own_kernel(self) -> bool:
         return not isinstance(self.kernel, str) and self._isolation_kernel() is None
 
-    def _n_initial(self) -> int:
-        isolation = self._isolation_kernel()
-        if isolation is not None and not hasattr(isolation, "n_cells_"):
-            n_cells = isolation.n_cells
-            return self.n_initial or (1000 if isinstance(n_cells, str) else max(1000, n_cells))
-        return super()._n_initial()
+    def _needs_rows(self) -> bool:
+        return needs_rows(self)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if not (is_number(self.shrinkage) and 0 <= self.shrinkage * self.learning_rate < 1):
-            raise ValueError(f"shrinkage must be at least 0 and below 1 / learning_rate; got {self.shrinkage!r}.")
+    def _n_initial(self) -> int:
+        return super()._n_initial() if self._isolation_kernel() is None else KernelSource(self).n_initial
+
+    def check(self) -> None:
+        """Raise unless classes, scaling, model and kernel fit each other."""
+        super().check()
+        if isinstance(getattr(self, "model_", None), SupportVectors):
+            share_starts(self.kernel_, self.model_)
+        else:
+            need("kernel_" not in vars(self), "the model must be one of the kernel's cells")
+
+    def check_parameters(self) -> None:
+        """Raise unless all parameters are what they may be."""
+        super().check_parameters()
+        if self._isolation_kernel() is None:
+            check_kernel(self.kernel, self.gamma, self.n_cells, self.coef0, self.degree)
+        elif self.scale is not None:
+            raise ValueError(f"scale must be None for an IsolationKernel, which has its own; got {self.scale!r}.")
+        check_shrinkage(self.shrinkage, self.learning_rate)
         if self.strategy not in BUDGETS:
             raise ValueError(f"strategy must be {one_of(BUDGETS)}; got {self.strategy!r}.")
         if self.average and (self.budget is not None or self._is_own_kernel()):

@@ -6,17 +6,25 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import RegressorMixin
-from sklearn.utils import column_or_1d
-from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
-from isokern.arrays import in_library_of
-from isokern.checks import is_number, n_threads
+from isokern.checks import is_number, unchanged_on_error
+from isokern.engines import engine_of
 from isokern.feature_map import IsolationKernel
-from isokern.learners._cells import CellLearner
+from isokern.learners.kernel_source import KernelSource, check_same_map, read_cells, share_starts
+from isokern.learners.residuals import Residuals
+from isokern.learners.steps import Steps, check_cell_steps
+from isokern.learners.targets import pass_orders, read_numbers, read_weights, some
+from isokern.learners.warm_up import Batch, WarmUp, check_n_initial
+from isokern.parts import need
+from isokern.rows import accept_sparse, read_rows
+
+LOSSES = ("squared", "huber", "epsilon_insensitive")
 
 
-class IKOGDRegressor(RegressorMixin, CellLearner):
+class IKOGDRegressor(RegressorMixin, BaseEstimator):
     """Regressor that learns online: nonlinear functions, constant memory, constant time a row.
 
     The prediction is the mean of the targets so far plus the mean of the weights of the row's cells.
@@ -42,6 +50,10 @@ class IKOGDRegressor(RegressorMixin, CellLearner):
         The map.
     mean_ : float
         The mean of the targets so far.
+    learned_ : Residuals
+        What was learned: the weights, and the sums of the mean.
+    warm_up_ : WarmUp
+        In the place of ``learned_`` and ``kernel_`` while the first rows of a stream are held back.
     n_support_ : int
         How many rows have changed the model.
     n_features_in_ : int
@@ -57,8 +69,9 @@ class IKOGDRegressor(RegressorMixin, CellLearner):
     True
     """
 
-    _LOSSES = ("squared", "huber", "epsilon_insensitive")
-    _LEARNED = ("_total", "_mass")
+    kernel_: IsolationKernel
+    learned_: Residuals
+    warm_up_: WarmUp
 
     def __init__(
         self,
@@ -103,10 +116,10 @@ class IKOGDRegressor(RegressorMixin, CellLearner):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from the next rows of a stream, in order.
+    # -- learning
 
-        Any way to cut a stream into calls gives the same model.
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from rows, ``n_passes`` times, forgetting what was learned before.
 
         Parameters
         ----------
@@ -119,7 +132,43 @@ class IKOGDRegressor(RegressorMixin, CellLearner):
         -------
         self
         """
-        return self._partial_fit(X, y, sample_weight)
+        self.check_parameters()
+        with unchanged_on_error(self):
+            table = read_rows(self, X, reset=True)
+            targets, weights = read_numbers(self, y, table), read_weights(sample_weight, table)
+            rng = check_random_state(self.random_state)
+            self._begin(KernelSource(self).fit(table, rng))
+            cells = self._cells(table)
+            for order in pass_orders(len(targets), self.n_passes, rng, shuffle=self.shuffle):
+                self.learned_.learn(cells[order], targets[order], some(weights, order), Steps.of(self))
+        return self
+
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from the next rows of a stream, in order. Any way to cut a stream into calls gives the same model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, d)
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), default=None
+            Factors of the rows' steps, not negative.
+
+        Returns
+        -------
+        self
+        """
+        self.check_parameters()
+        with unchanged_on_error(self):
+            table = read_rows(self, X, reset=not hasattr(self, "n_features_in_"), min_rows=1)
+            targets, weights = read_numbers(self, y, table), read_weights(sample_weight, table)
+            if not hasattr(self, "learned_"):
+                batch = self._warm_up(Batch(table, targets, weights))
+                if batch is None:
+                    return self
+                table, targets, weights = batch
+            cells = self._cells(table)
+        self.learned_.learn(cells, targets, weights, Steps.of(self))
+        return self
 
     def partial_fit_cells(self, cells: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from rows that ``kernel.apply`` has mapped already; otherwise as ``partial_fit``.
@@ -134,7 +183,35 @@ class IKOGDRegressor(RegressorMixin, CellLearner):
         -------
         self
         """
-        return self._partial_fit_cells(cells, y, sample_weight)
+        self.check_parameters()
+        with unchanged_on_error(self):
+            kernel = KernelSource(self).for_cells()
+            known = read_cells(kernel, cells)
+            targets, weights = read_numbers(self, y, known), read_weights(sample_weight, known)
+            if not hasattr(self, "learned_"):
+                self.n_features_in_ = kernel.n_features_in_
+                self._begin(kernel)
+            check_same_map(kernel.map_, self.learned_.model.starts)
+        self.learned_.learn(known, targets, weights, Steps.of(self))
+        return self
+
+    def _warm_up(self, batch: Batch) -> Batch | None:
+        """Hold the first rows of a stream back; return all of them once there are enough to draw the map from."""
+        source, held = KernelSource(self), getattr(self, "warm_up_", WarmUp())
+        if held.n + len(batch.targets) < source.n_initial:
+            self.warm_up_ = held.holding(batch)
+            return None
+        batch = held.followed_by(batch)
+        first = batch.table[: source.n_initial or None]
+        self._begin(source.fit(first, check_random_state(self.random_state)))
+        return batch
+
+    def _begin(self, kernel: IsolationKernel) -> None:
+        """Forget everything, and begin with weights of 0 for the cells of a fitted kernel."""
+        self.__dict__.pop("warm_up_", None)
+        self.kernel_, self.learned_ = kernel, Residuals.begun(self, kernel.map_.starts)
+
+    # -- predicting
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the predicted target of each row.
@@ -147,9 +224,12 @@ class IKOGDRegressor(RegressorMixin, CellLearner):
         -------
         predictions : ndarray of shape (n,)
         """
-        if self._has_begun:
-            return self._score(self._map(X))
-        return in_library_of(X, np.full(self._checked_rows(X).shape[0], self.mean_))
+        check_is_fitted(self)
+        engine = engine_of(X)
+        rows = engine.read(self, X)
+        if hasattr(self, "learned_"):
+            return self.learned_.predictions(self._cells(rows), self.n_jobs)
+        return engine.to_library(np.full(rows.shape[0], self.mean_), X)
 
     def predict_cells(self, cells: ArrayLike) -> NDArray[np.float64]:
         """Return the predicted target of rows that ``kernel_.apply`` has mapped already.
@@ -163,57 +243,59 @@ class IKOGDRegressor(RegressorMixin, CellLearner):
         predictions : ndarray of shape (n,)
         """
         check_is_fitted(self, "kernel_")
-        return self._score(self._known_cells(cells))
+        check_same_map(self.kernel_.map_, self.learned_.model.starts)
+        return self.learned_.predictions(engine_of(cells).check_cells(self.kernel_.map_, cells), self.n_jobs)
 
     @property
     def mean_(self) -> float:
         """The mean of the targets so far; while rows are held back, of those."""
         check_is_fitted(self)
-        if self._has_begun:
-            return self._total / self._mass if self._mass > 0 else 0.0
-        _, targets, weights = self._held.joined()
-        return float(np.average(targets, weights=weights))
+        if hasattr(self, "learned_"):
+            return self.learned_.mean
+        held = self.warm_up_.joined()
+        return float(np.average(held.targets, weights=held.weights))
 
-    def _check_targets(self, table: Any, y: Any) -> NDArray[np.float64]:
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        targets = column_or_1d(y, warn=True, dtype=np.float64)
-        check_consistent_length(table, targets)
-        assert_all_finite(targets, input_name="y")
-        return np.ascontiguousarray(targets)
+    @property
+    def n_support_(self) -> int:
+        """The number of support vectors: rows that changed the model."""
+        check_is_fitted(self)
+        return self.learned_.model.clock.n_support if hasattr(self, "learned_") else 0
 
-    def _begin_fit(self, targets: NDArray[np.float64]) -> None:
-        self._meet(targets)
+    def _cells(self, rows: Any) -> Any:
+        check_same_map(self.kernel_.map_, self.learned_.model.starts)
+        return self.kernel_.apply_rows(rows)
 
-    def _meet(self, targets: NDArray[np.float64]) -> None:
-        if not hasattr(self, "_total"):
-            self._total, self._mass = 0.0, 0.0
+    def map_rows(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the cells of rows, for the methods that take cells.
 
-    def _n_columns(self) -> int:
-        return 1
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, d)
 
-    def _learn(
-        self,
-        rows: NDArray[Any],
-        targets: NDArray[np.float64],
-        weights: NDArray[np.float64] | None,
-        *,
-        is_new: bool = True,
-    ) -> None:
-        """Learn what each target differs from the mean of those before it."""
-        masses = np.ones(len(targets)) if weights is None else weights
-        # Running sums from the first row on, so that calls may be cut anywhere.
-        totals = np.cumsum(np.concatenate([[self._total], masses * targets]))
-        mass = np.cumsum(np.concatenate([[self._mass], masses]))
-        # The first row has no mean before it and takes its own target for it.
-        means = np.divide(totals[:-1], mass[:-1], out=targets.copy(), where=mass[:-1] > 0)
-        self._total, self._mass = float(totals[-1]), float(mass[-1])
-        self._model.learn(rows, targets - means, weights, self._rule([0]), None)
+        Returns
+        -------
+        cells : ndarray of shape (n, n_partitionings)
+        """
+        check_is_fitted(self, "kernel_")
+        return self._cells(engine_of(X).read(self, X))
 
-    def _score(self, cells: NDArray[Any]) -> NDArray[np.float64]:
-        return self._model.score(cells, n_threads(self.n_jobs))[:, 0] + self.mean_
+    # -- parameters, and the contract of isokern.parts
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise unless all parameters are what they may be."""
+        KernelSource(self).check()
+        check_cell_steps(self, LOSSES)
+        check_n_initial(self.n_initial)
         if not (is_number(self.epsilon) and self.epsilon >= 0):
             raise ValueError(f"epsilon must be a number of at least 0; got {self.epsilon!r}.")
+
+    def check(self) -> None:
+        """Raise unless what was learned is of the kernel's cells; see :mod:`isokern.parts`."""
+        if "warm_up_" in vars(self):
+            need(isinstance(self.warm_up_, WarmUp), "rows held back must be rows")
+        if "learned_" in vars(self):
+            need(isinstance(self.learned_, Residuals), "what was learned must be residuals")
+            share_starts(self.kernel_, self.learned_.model)
+
+    def __sklearn_tags__(self) -> Any:
+        return accept_sparse(super().__sklearn_tags__())

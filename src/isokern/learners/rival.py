@@ -1,58 +1,210 @@
-"""What the paper's rivals share: a classifier of known classes whose model takes rows as they are, or scaled."""
+"""What the paper's rivals share: the way rows take through a classifier of known classes."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from isokern import _core
-from isokern.learners.classes import OnlineClassifier
-from isokern.rows import as_scipy, row_blocks
+from isokern.checks import n_threads, unchanged_on_error
+from isokern.engines import engine_of
+from isokern.learners.classes import ClassBook, check_class_weight
+from isokern.learners.steps import CLASSIFIER_LOSSES, check_steps
+from isokern.learners.targets import Weights, pass_orders, read_labels, read_weights, some
+from isokern.learners.warm_up import FIRST_ROWS, Batch, WarmUp, check_n_initial
+from isokern.parts import need
+from isokern.rows import accept_sparse, read_rows
 from isokern.scaling import Scaling, check_scale
 
-_FIRST_ROWS = 1000
 
+class RivalClassifier(ClassifierMixin, BaseEstimator):
+    """Base of the rivals: rows are scaled if asked for, and a model learns and scores them.
 
-class RivalClassifier(OnlineClassifier):
-    """Base of the rivals: a subclass makes ``_model`` in ``_make_model``, with ``learn``, ``score`` and ``clock``."""
+    A rival says in ``_new_model`` what its model is, with ``learn``, ``score``, ``n_columns`` and ``clock``, and in
+    ``_needs_rows`` whether that has to learn something from the first rows before it can begin.
+    """
 
-    _LOSSES: tuple[str, ...] = ("hinge", "squared_hinge", "logistic")
-    _LEARNED: tuple[str, ...] = (*OnlineClassifier._LEARNED, "_scaling")
-    _scaling: Scaling | None
+    losses: tuple[str, ...] = CLASSIFIER_LOSSES
+    class_book_: ClassBook
+    scaling_: Scaling | None
+    model_: Any
+    warm_up_: WarmUp
 
-    def _prepare(self, X: Any, table: Any, rng: np.random.RandomState) -> None:
-        """Learn the scaling, and make the model from scaled rows."""
-        blocks = (rows for _, rows in row_blocks(table))
-        self._scaling = None if self.scale is None else Scaling.learn(self.scale, blocks)
-        self._make_model(X, self._mapped(table), rng)
+    # -- learning
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from rows, ``n_passes`` times, forgetting what was learned before.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, d)
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), default=None
+            Factors of the rows' steps, not negative.
+
+        Returns
+        -------
+        self
+        """
+        self.check_parameters()
+        with unchanged_on_error(self):
+            table = read_rows(self, X, reset=True)
+            labels, weights = read_labels(self, y, table), read_weights(sample_weight, table)
+            rng = check_random_state(self.random_state)
+            self._begin(ClassBook.of_all(labels, takes_new=False), table, rng)
+            rows = self._mapped(table)
+            for order in pass_orders(len(labels), self.n_passes, rng, shuffle=self.shuffle):
+                self._learn(rows[order], labels[order], some(weights, order))
+        return self
+
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn from the next rows of a stream, in order. Any way to cut a stream into calls gives the same model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, d)
+        y : array-like of shape (n,)
+        classes : array-like, default=None
+            All classes there will be, in the first call. If not given, they are those of its y.
+        sample_weight : array-like of shape (n,), default=None
+            Factors of the rows' steps, not negative.
+
+        Returns
+        -------
+        self
+        """
+        self.check_parameters()
+        with unchanged_on_error(self):
+            is_first = not hasattr(self, "n_features_in_")
+            table = read_rows(self, X, reset=is_first, min_rows=1)
+            labels, weights = read_labels(self, y, table), read_weights(sample_weight, table)
+            book = ClassBook.of(labels, classes, takes_new=False) if is_first else self.class_book_
+            self.class_book_ = book.meet(labels, classes)
+            if not hasattr(self, "model_"):
+                batch = self._warm_up(Batch(table, labels, weights))
+                if batch is None:
+                    return self
+                table, labels, weights = batch
+            rows = self._mapped(table)
+        self._learn(rows, labels, weights)
+        return self
+
+    def _warm_up(self, batch: Batch) -> Batch | None:
+        """Hold the first rows of a stream back; return all of them once there are enough to begin."""
+        n_initial, held = self._n_initial(), getattr(self, "warm_up_", WarmUp())
+        if held.n + len(batch.targets) < n_initial:
+            self.warm_up_ = held.holding(batch)
+            return None
+        batch = held.followed_by(batch)
+        self._begin(self.class_book_, batch.table[: n_initial or None], check_random_state(self.random_state))
+        return batch
+
+    def _begin(self, book: ClassBook, table: Any, rng: np.random.RandomState) -> None:
+        """Forget everything, learn from rows what the model needs to know of them, and make it."""
+        for name in ("warm_up_", "gamma_", "kernel_"):
+            self.__dict__.pop(name, None)
+        self.class_book_, self.scaling_ = book, Scaling.learn(self.scale, table)
+        self.model_ = self._new_model(table, rng)
+
+    def _new_model(self, table: Any, rng: np.random.RandomState) -> Any:
+        """Return the model before it has learned anything, made from a table that is not scaled yet."""
+        raise NotImplementedError
 
     def _mapped(self, table: Any) -> Any:
-        if self._scaling is None:
-            return table
-        blocks = [as_scipy(self._scaling.apply(rows)) for _, rows in row_blocks(table)]
-        return sparse.vstack(blocks, format="csr") if sparse.issparse(table) else np.concatenate(blocks)
+        """Return a table as the model takes it."""
+        return table if self.scaling_ is None else self.scaling_.apply_table(table)
 
-    def _rate(self) -> Any:
-        return self.learning_rate
-
-    def _rule(self, counted_from: list[int]) -> _core.Rule:
-        return _core.Rule(self.loss, 0.0, "constant", self._rate(), 0.0, counted_from)
-
-    def _counted_from(self, classes: NDArray[np.intp]) -> list[int]:
-        return [0] * self._n_columns()
+    def _learn(self, rows: Any, labels: NDArray[Any], weights: Weights) -> None:
+        book = self.class_book_
+        numbers = book.numbers(labels)
+        factors = book.row_factors(numbers, weights, self.class_weight)
+        self.class_book_ = book.counting(numbers)
+        rule = _core.Rule(self.loss, 0.0, "constant", self.learning_rate, 0.0, [0] * book.n_columns)
+        self.model_.learn(rows, book.targets(numbers), factors, rule)
 
     def _n_initial(self) -> int:
         if self.scale is None and not self._needs_rows():
             return 0
-        return _FIRST_ROWS if self.n_initial is None else int(self.n_initial)
+        return FIRST_ROWS if self.n_initial is None else int(self.n_initial)
 
     def _needs_rows(self) -> bool:
-        """Return whether the model has to learn something from the first rows before it can begin."""
         return self.gamma == "data"
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    # -- predicting
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return the scores of rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, d)
+
+        Returns
+        -------
+        scores : ndarray of shape (n,) for two classes, else (n, n_classes)
+            For two classes, positive scores speak for the second.
+        """
+        check_is_fitted(self)
+        table, book = read_rows(self, X, reset=False), self.class_book_
+        if hasattr(self, "model_"):
+            scores = book.of_classes(self.model_.score(self._mapped(table), n_threads(self.n_jobs)))
+        else:
+            held = book.numbers(self.warm_up_.joined().targets)
+            scores = book.majority_scores(table.shape[0], book.frequencies(held))
+        return engine_of(X).to_library(scores, X)
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, d)
+
+        Returns
+        -------
+        labels : ndarray of shape (n,)
+        """
+        scores = self.decision_function(X)
+        return engine_of(X).labels(scores, self.classes_)
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes, sorted."""
+        return self.class_book_.labels
+
+    @property
+    def n_support_(self) -> int:
+        """The number of support vectors: rows that changed the model."""
+        check_is_fitted(self)
+        return self.model_.clock.n_support if hasattr(self, "model_") else 0
+
+    # -- parameters, and the contract of isokern.parts
+
+    def check_parameters(self) -> None:
+        """Raise unless all parameters are what they may be."""
+        check_steps(self, self.losses, self.learning_rate)
+        check_n_initial(self.n_initial)
+        check_class_weight(self.class_weight)
         check_scale(self.scale)
+
+    def check(self) -> None:
+        """Raise unless classes, scaling and model fit each other."""
+        if "class_book_" not in vars(self):
+            return
+        need(isinstance(self.class_book_, ClassBook), "the classes must be those of a class book")
+        if "model_" not in vars(self):
+            need(isinstance(self.warm_up_, WarmUp), "rows held back must be rows")
+            return
+        need(self.scaling_ is None or isinstance(self.scaling_, Scaling), "the scaling must be one")
+        need(hasattr(type(self.model_), "learn"), "the model must be one of a learner")
+        need(self.model_.n_columns == self.class_book_.n_columns > 0, "the model must have the scores of the classes")
+
+    def __sklearn_tags__(self) -> Any:
+        return accept_sparse(super().__sklearn_tags__())

@@ -8,25 +8,26 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring
 from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from isokern.checks import is_integer, unchanged_on_error
 from isokern.feature_map import IsolationKernel
-from isokern.learners.classes import check_labels, check_two_classes
+from isokern.learners.classes import ClassBook
 from isokern.learners.classifier import IKOGDClassifier
 from isokern.learners.folds import Folds, Rows, split_rows, table_of_results
 from isokern.learners.kernel_source import draw_seed
-from isokern.learners.warm_up import check_weights
-from isokern.rows import RowsEstimator, check_finite, check_rows
+from isokern.learners.targets import read_labels, read_weights
+from isokern.parts import need
+from isokern.rows import accept_sparse, read_rows
 
 PAPERS_CELLS = tuple(2**m for m in range(2, 13))
 _log = logging.getLogger("isokern")
 
 
-class IKOGDClassifierCV(ClassifierMixin, RowsEstimator):
+class IKOGDClassifierCV(ClassifierMixin, BaseEstimator):
     """Online classifier that chooses the number of cells by cross-validation, then learns from all rows.
 
     In each fold the map is drawn from the training part only. For one seed the cells of a small map are those of a
@@ -148,8 +149,11 @@ class IKOGDClassifierCV(ClassifierMixin, RowsEstimator):
         base, sizes, rates = self._base(), _listed(self.n_cells), _listed(self.learning_rate)
         self._check_candidates(base, sizes, rates)
         with unchanged_on_error(self):
-            rows = self._checked(X, y, sample_weight)
+            rows = self._read(X, y, sample_weight)
             base.set_params(random_state=draw_seed(check_random_state(self.random_state)))
+            base.n_features_in_ = self.n_features_in_
+            if hasattr(self, "feature_names_in_"):
+                base.feature_names_in_ = self.feature_names_in_
             folds = self._search(base, sorted({int(n_cells) for n_cells in sizes}), rates, rows)
             self.best_estimator_ = folds.refit(self.best_params_)
         return self
@@ -260,10 +264,6 @@ class IKOGDClassifierCV(ClassifierMixin, RowsEstimator):
         """The number of support vectors: rows that changed the model."""
         return self._best().n_support_
 
-    @property
-    def _has_begun(self) -> bool:
-        return hasattr(self, "best_estimator_")
-
     def _best(self) -> IKOGDClassifier:
         message = "%(name)s is not fitted yet: call fit first, which chooses what partial_fit then goes on with."
         check_is_fitted(self, "best_estimator_", msg=message)
@@ -276,17 +276,16 @@ class IKOGDClassifierCV(ClassifierMixin, RowsEstimator):
         flat = {name: value for name, value in self.get_params(deep=False).items() if name not in ("cv", "scoring")}
         return IKOGDClassifier(**flat)
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any) -> Rows:
-        table = check_rows(self, X, reset=True)
-        check_finite(table, getattr(self, "feature_names_in_", None))
-        labels = check_labels(self, table, y)
-        check_two_classes(labels)
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        table = read_rows(self, X, reset=True)
+        labels, weights = read_labels(self, y, table), read_weights(sample_weight, table)
+        ClassBook.of_all(labels, takes_new=True)  # raises on a single class
         (X,) = indexable(X)
-        return Rows(X, labels, check_weights(table, sample_weight))
+        return Rows(X, table, labels, weights)
 
     def _search(self, base: IKOGDClassifier, sizes: list[int], rates: list[Any], rows: Rows) -> Folds:
         """Score all candidates in all folds, name the best, and return the folds."""
-        splits = split_rows(self.cv, rows)
+        splits = split_rows(self.cv, rows.X, rows.labels)
         n_smallest = min(len(train) for train, _ in splits)
         fitting = [n_cells for n_cells in sizes if n_cells <= n_smallest]
         if not fitting:
@@ -324,7 +323,15 @@ class IKOGDClassifierCV(ClassifierMixin, RowsEstimator):
         if not rates:
             raise ValueError(f'learning_rate must be positive numbers or "auto"; got {self.learning_rate!r}.')
         for rate in rates:
-            base.set_params(n_cells=sizes[0], learning_rate=rate)._check_parameters()
+            base.set_params(n_cells=sizes[0], learning_rate=rate).check_parameters()
+
+    def check(self) -> None:
+        """Raise unless the best candidate is a classifier; see :mod:`isokern.parts`."""
+        if "best_estimator_" in vars(self):
+            need(type(self.best_estimator_) is IKOGDClassifier, "the best candidate must be an IKOGDClassifier")
+
+    def __sklearn_tags__(self) -> Any:
+        return accept_sparse(super().__sklearn_tags__())
 
 
 def _listed(candidates: Any) -> list[Any]:

@@ -8,27 +8,28 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from isokern import _core
-from isokern.arrays import is_foreign, like, to_host
 from isokern.checks import is_integer, is_number, n_threads, one_of, unchanged_on_error
-from isokern.devices import foreign_scores
+from isokern.engines import engine_of
 from isokern.feature_map import IsolationKernel
-from isokern.learners.classes import check_class_weight, check_labels, check_two_classes
-from isokern.learners.kernel_source import MappedEstimator, draw_seed, labels_of
-from isokern.learners.warm_up import check_weights
-from isokern.rows import check_rows
+from isokern.learners.classes import ClassBook, check_class_weight
+from isokern.learners.kernel_source import KernelSource, draw_seed, read_cells, share_starts
+from isokern.learners.targets import Weights, read_labels, read_weights
+from isokern.learners.weights import CellWeights
+from isokern.parts import need, need_array
+from isokern.rows import accept_sparse, read_rows
 
 LOSSES = ("squared_hinge", "hinge")
 _LARGEST_SCALING = 1e100  # its square is a number still
 
 
-class IKSVC(ClassifierMixin, MappedEstimator):
+class IKSVC(ClassifierMixin, BaseEstimator):
     """Support vector classifier with the Isolation Kernel, trained by dual coordinate descent on the kernel's cells.
 
     It is the machine that ``SVC(kernel="precomputed")`` trains on ``IsolationKernel.similarity``, but for the
@@ -65,6 +66,10 @@ class IKSVC(ClassifierMixin, MappedEstimator):
         The classes, sorted.
     kernel_ : IsolationKernel
         The map.
+    class_book_ : ClassBook
+        The classes, and which score stands for which.
+    model_ : CellWeights
+        The weights of the map's cells.
     coef_ : ndarray of shape (1, n_columns) for two classes, else (n_classes, n_columns)
         The weights of the columns of ``kernel_.transform``.
     intercept_ : ndarray of shape (1,) for two classes, else (n_classes,)
@@ -134,13 +139,14 @@ class IKSVC(ClassifierMixin, MappedEstimator):
         -------
         self
         """
-        self._check_parameters()
+        self.check_parameters()
         with unchanged_on_error(self):
-            table = check_rows(self, X, reset=True)
-            labels, weights = self._check_targets(table, y, sample_weight)
+            table = read_rows(self, X, reset=True)
+            labels, weights = read_labels(self, y, table), read_weights(sample_weight, table)
             rng = check_random_state(self.random_state)
-            self.kernel_ = self._fit_kernel(X, rng)
-            self._solve(self.kernel_._apply(table), labels, weights, draw_seed(rng))
+            book = ClassBook.of_all(labels, takes_new=False)
+            self.kernel_ = KernelSource(self).fit(table, rng)
+            self._solve(book, self.kernel_.apply_rows(table), labels, weights, draw_seed(rng))
         return self
 
     def fit_cells(self, cells: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -157,17 +163,14 @@ class IKSVC(ClassifierMixin, MappedEstimator):
         -------
         self
         """
-        self._check_parameters()
-        kernel = self._given_kernel()
-        if kernel is None:
-            raise NotFittedError("IKSVC must know the map that made the cells: give a fitted kernel.")
-        cells = kernel._check_cells(to_host(cells) if is_foreign(cells) else cells)
-        if not len(cells):
-            raise ValueError("cells must have at least 1 row; got 0.")
-        labels, weights = self._check_targets(cells, y, sample_weight)
+        self.check_parameters()
         with unchanged_on_error(self):
-            self._take_kernel(kernel)
-            self._solve(cells, labels, weights, draw_seed(check_random_state(self.random_state)))
+            self.__dict__.pop("kernel_", None)
+            self._take_kernel(KernelSource(self).for_cells())
+            known = read_cells(self.kernel_, cells)
+            labels, weights = read_labels(self, y, known), read_weights(sample_weight, known)
+            book = ClassBook.of_all(labels, takes_new=False)
+            self._solve(book, known, labels, weights, draw_seed(check_random_state(self.random_state)))
         return self
 
     @property
@@ -175,7 +178,7 @@ class IKSVC(ClassifierMixin, MappedEstimator):
         """The weights of the columns of ``kernel_.transform``, a row for each score."""
         check_is_fitted(self, "kernel_")
         # The map's values are 1/sqrt(t), a score is a mean over t: (1/t) sum of sqrt(t) * coef.
-        return np.ascontiguousarray(self._weights.T) / math.sqrt(self.kernel_._t)
+        return np.ascontiguousarray(self.model_.values.T) / math.sqrt(self.kernel_.map_.n_partitionings)
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the scores of rows.
@@ -190,7 +193,7 @@ class IKSVC(ClassifierMixin, MappedEstimator):
             For two classes, positive scores speak for the second.
         """
         check_is_fitted(self, "kernel_")
-        return self._score(self._map(X))
+        return self._scores(self.kernel_.apply_rows(engine_of(X).read(self, X)))
 
     def decision_function_cells(self, cells: ArrayLike) -> NDArray[np.float64]:
         """Return the scores of rows that ``kernel_.apply`` has mapped already.
@@ -204,7 +207,7 @@ class IKSVC(ClassifierMixin, MappedEstimator):
         scores : ndarray of shape (n,) for two classes, else (n, n_classes)
         """
         check_is_fitted(self, "kernel_")
-        return self._score(self.kernel_._check_cells(cells))
+        return self._scores(engine_of(cells).check_cells(self.kernel_.map_, cells))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class of each row.
@@ -217,7 +220,13 @@ class IKSVC(ClassifierMixin, MappedEstimator):
         -------
         labels : ndarray of shape (n,)
         """
-        return labels_of(self.decision_function(X), self.classes_)
+        scores = self.decision_function(X)
+        return engine_of(X).labels(scores, self.classes_)
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes, sorted."""
+        return self.class_book_.labels
 
     def _take_kernel(self, kernel: IsolationKernel) -> None:
         """Use the user's kernel, and ask for rows such as it was fitted to."""
@@ -226,18 +235,19 @@ class IKSVC(ClassifierMixin, MappedEstimator):
         if hasattr(kernel, "feature_names_in_"):
             self.feature_names_in_ = kernel.feature_names_in_
 
-    def _solve(self, cells: NDArray[Any], labels: NDArray[Any], weights: NDArray[np.float64] | None, seed: int) -> None:
+    def _solve(self, book: ClassBook, cells: NDArray[Any], labels: NDArray[Any], weights: Weights, seed: int) -> None:
         """Learn weights and intercepts, one machine for each score."""
-        self.classes_, classes = np.unique(labels, return_inverse=True)
-        n_scores = len(self.classes_) if len(self.classes_) > 2 else 1
-        targets = (classes if n_scores > 1 else classes - 1).astype(np.int32)
+        numbers = book.numbers(labels)
+        self.class_book_ = book.counting(numbers)
         square = float(self.intercept_scaling) ** 2 if self.fit_intercept else 0.0
         is_squared = self.loss == "squared_hinge"
         rule = _core.SvmRule(is_squared, float(self.C), square, float(self.tol), int(self.max_iter), seed)
-        factors = self._row_factors(labels, classes, weights)
-        starts, threads = self.kernel_._cell_starts, n_threads(self.n_jobs)
-        values, self.intercept_, n_iter = _core.solve_svm(cells, starts, targets, factors, n_scores, rule, threads)
-        self._weights = np.ascontiguousarray(values.reshape(n_scores, -1).T)
+        factors = self._row_factors(labels, numbers, weights)
+        starts, n_scores, threads = self.kernel_.map_.starts, book.n_columns, n_threads(self.n_jobs)
+        values, self.intercept_, n_iter = _core.solve_svm(
+            cells, starts, book.targets(numbers), factors, n_scores, rule, threads
+        )
+        self.model_ = CellWeights(starts, np.ascontiguousarray(values.reshape(n_scores, -1).T))
         self.n_iter_ = int(n_iter.max())
         if self.n_iter_ >= self.max_iter:
             warnings.warn(
@@ -247,22 +257,23 @@ class IKSVC(ClassifierMixin, MappedEstimator):
                 stacklevel=3,
             )
 
-    def _row_factors(
-        self, labels: NDArray[Any], classes: NDArray[np.intp], weights: NDArray[np.float64] | None
-    ) -> NDArray[np.float64] | None:
+    def _row_factors(self, labels: NDArray[Any], numbers: NDArray[np.intp], weights: Weights) -> Weights:
         """Return the factors of C by row, or None if there are none."""
         if self.class_weight is None:
             return weights
-        factors: NDArray[np.float64] = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)[classes]
+        factors: NDArray[np.float64] = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)[numbers]
         return factors if weights is None else factors * weights
 
-    def _check_targets(self, table: Any, y: Any, sample_weight: Any) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
-        labels = check_labels(self, table, y)
-        check_two_classes(labels)
-        return labels, check_weights(table, sample_weight)
+    def _scores(self, cells: Any) -> Any:
+        engine = engine_of(cells)
+        scores = engine.scores(cells, self.model_, self.n_jobs) + engine.to_library(self.intercept_, cells)
+        return self.class_book_.of_classes(scores)
 
-    def _check_parameters(self) -> None:
-        self._check_kernel_parameters()
+    # -- parameters, and the contract of isokern.parts
+
+    def check_parameters(self) -> None:
+        """Raise unless all parameters are what they may be."""
+        KernelSource(self).check()
         check_class_weight(self.class_weight)
         if self.loss not in LOSSES:
             raise ValueError(f"loss must be {one_of(LOSSES)}; got {self.loss!r}.")
@@ -278,17 +289,16 @@ class IKSVC(ClassifierMixin, MappedEstimator):
         if not is_integer(self.max_iter, at_least=1):
             raise ValueError(f"max_iter must be an integer of at least 1; got {self.max_iter!r}.")
 
-    def _score(self, cells: NDArray[Any]) -> NDArray[np.float64]:
-        if is_foreign(cells):
-            return self._score_foreign(cells)
-        scores = np.empty((len(cells), self._weights.shape[1]))
-        starts, threads = self.kernel_._cell_starts, n_threads(self.n_jobs)
-        _core.score_primal(cells, starts, self._weights, None, _core.Clock(), False, scores, threads)
-        scores += self.intercept_
-        return scores if len(self.classes_) > 2 else scores[:, 0]
+    def check(self) -> None:
+        """Raise unless classes, weights, intercepts and kernel fit each other."""
+        if "kernel_" not in vars(self):
+            return
+        need(isinstance(self.class_book_, ClassBook), "the classes must be those of a class book")
+        need(isinstance(self.model_, CellWeights), "the model must be one of weights")
+        share_starts(self.kernel_, self.model_)
+        need_array(self.intercept_, np.float64, 1, "intercepts")
+        n_scores = self.class_book_.n_columns
+        need(self.model_.n_columns == len(self.intercept_) == n_scores > 0, "weights must be those of the classes")
 
-    def _score_foreign(self, cells: Any) -> Any:
-        starts, weights = self.kernel_._cell_starts, self._weights
-        scores = foreign_scores(cells, starts, self, table=weights, rounds=0, make=lambda: weights) / self.kernel_._t
-        scores = scores + like(self.intercept_, cells)
-        return scores if len(self.classes_) > 2 else scores[:, 0]
+    def __sklearn_tags__(self) -> Any:
+        return accept_sparse(super().__sklearn_tags__())

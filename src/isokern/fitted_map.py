@@ -1,0 +1,196 @@
+"""The map that an Isolation Kernel has learned: scaling and partitionings, drawn from rows and applied to rows."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from isokern import _core
+from isokern.partitionings import PARTITIONINGS, IsolationTrees, OwnPartitionings, Partitionings, VoronoiCells
+from isokern.parts import Part, need
+from isokern.rows import FLOATS, CoreRows, as_scipy, core_rows, n_rows, row_blocks
+from isokern.scaling import Scaling
+
+_LARGEST_AUTO = 16384
+
+
+@dataclass(eq=False)
+class FittedMap(Part):
+    """Rows in, cells out: (n, t) numbers of cells, counted from 0 in each partitioning."""
+
+    partitionings: Partitionings
+    scaling: Scaling | None
+
+    def __post_init__(self) -> None:
+        self._set_sizes(self.partitionings.sizes)
+
+    def _set_sizes(self, sizes: NDArray[np.int64]) -> None:
+        """Set what follows from the number of cells of each partitioning."""
+        self.n_cells = int(sizes.max())
+        self.starts: NDArray[np.int64] = np.concatenate([[0], np.cumsum(sizes)])
+        self.cell_dtype = np.min_scalar_type(self.n_cells - 1)
+
+    @property
+    def n_partitionings(self) -> int:
+        """The number of partitionings, t."""
+        return len(self.starts) - 1
+
+    @property
+    def width(self) -> int:
+        """The number of cells of all partitionings together."""
+        return int(self.starts[-1])
+
+    def apply(self, table: Any, threads: int) -> NDArray[Any]:
+        """Return the cells of a table's rows, computed by the compiled core."""
+        cells: NDArray[Any] = np.empty((table.shape[0], self.n_partitionings), dtype=self.cell_dtype)
+        for begin, rows in row_blocks(table):
+            self.partitionings.apply(self.scaled(rows), cells[begin : begin + n_rows(rows)], threads)
+        return cells
+
+    def scaled(self, rows: CoreRows) -> CoreRows:
+        """Return rows as the partitionings see them."""
+        return rows if self.scaling is None else self.scaling.apply(rows)
+
+    def check_cells(self, cells: Any) -> NDArray[Any]:
+        """Return cells in the form that ``apply`` gives them; raise if they cannot come from this map."""
+        array, t = np.asarray(cells), self.n_partitionings
+        if array.ndim != 2 or array.shape[1] != t or array.dtype.kind not in "ui":
+            raise ValueError(
+                f"cells must be integers of shape (n, {t}), as apply returns them; got shape {array.shape} and dtype "
+                f"{array.dtype}."
+            )
+        if array.dtype != self.cell_dtype and array.size and (array.min() < 0 or array.max() >= self.n_cells):
+            raise ValueError(f"cells must be from 0 to {self.n_cells - 1}; got {array.min()} to {array.max()}.")
+        array = np.ascontiguousarray(array, dtype=self.cell_dtype)
+        if not _core.are_cells(array, self.starts):
+            raise ValueError("cells must be below the number of cells of their partitioning; got larger ones.")
+        return array
+
+    def difference(self, other: FittedMap) -> str | None:
+        """Return in what another map differs, in words; None if it gives the same cells for all rows."""
+        if other is self:
+            return None
+        if not np.array_equal(self.starts, other.starts):
+            return "the number of cells"
+        for what in ("scaling", "partitionings"):
+            one, another = getattr(self, what), getattr(other, what)
+            # A hash of all bytes, the same in every process.
+            if one is not another and joblib.hash(one, coerce_mmap=True) != joblib.hash(another, coerce_mmap=True):
+                return f"the {what}"
+        return None
+
+    def check(self) -> None:
+        """Raise unless the scaling is one of the partitionings' columns."""
+        is_known = isinstance(self.partitionings, IsolationTrees | VoronoiCells)
+        need(is_known, f"partitionings must be trees or Voronoi cells; got a {type(self.partitionings).__name__}")
+        if self.scaling is not None:
+            need(isinstance(self.scaling, Scaling), "scaling must be one")
+            need(self.scaling.offset.shape == (self.partitionings.n_columns,), "scaling must fit the columns")
+
+
+class LateMap(FittedMap):
+    """A map of known size that is drawn when it is first asked to map: in a search nearly all cells are known."""
+
+    def __init__(self, n_partitionings: int, n_cells: int, draw: Callable[[], FittedMap]) -> None:
+        self._set_sizes(np.full(n_partitionings, n_cells))
+        self._draw = draw
+
+    @cached_property
+    def _drawn(self) -> FittedMap:
+        return self._draw()
+
+    @property
+    def partitionings(self) -> Partitionings:  # type: ignore[override]
+        """The partitionings, drawn now."""
+        return self._drawn.partitionings
+
+    @property
+    def scaling(self) -> Scaling | None:  # type: ignore[override]
+        """The scaling, learned now."""
+        return self._drawn.scaling
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle what was drawn."""
+        return FittedMap, (self.partitionings, self.scaling)
+
+
+def draw_seed(random_state: Any) -> int:
+    """Return the seed of samples and partitionings that a kernel's ``random_state`` stands for."""
+    return int(check_random_state(random_state).randint(np.iinfo(np.int64).max, dtype=np.int64))
+
+
+def draw_samples(n_rows: int, n_partitionings: int, n_cells: int | str, seed: int) -> NDArray[np.int64]:
+    """Return the numbers of the rows that partitionings are made from, (n_partitionings, n_cells)."""
+    n_cells = resolve_n_cells(n_cells, n_rows)
+    return _core.draw_samples(n_rows, n_partitionings, n_cells, seed).reshape(n_partitionings, n_cells)
+
+
+def draw_own(table: Any, partitioning: Any, n_partitionings: int, scaling: Scaling | None, seed: int) -> FittedMap:
+    """Return the map of partitionings of the user's own, each of which is given all rows."""
+    rows = core_rows(table, 0, table.shape[0])
+    X = as_scipy(rows if scaling is None else scaling.apply(rows))
+    return FittedMap(OwnPartitionings.learn(X, partitioning, n_partitionings, seed), scaling)
+
+
+def draw_map(
+    table: Any,
+    samples: NDArray[np.int64],
+    scaling: Scaling | None,
+    *,
+    partitioning: str,
+    max_depth: int | str | None,
+    seed: int,
+    threads: int,
+) -> FittedMap:
+    """Return the map whose partitionings are made from samples of a table's rows, one from each."""
+    if not (partitioning == "tree" and scaling is None and _is_in_core_form(table)):
+        sampled, samples = _number_sampled(samples, table.shape[0])
+        table = table[sampled]
+    rows = core_rows(table, 0, table.shape[0])
+    rows = rows if scaling is None else scaling.apply(rows)
+    depth = _resolve_max_depth(max_depth, samples.shape[1])
+    return FittedMap(PARTITIONINGS[partitioning].learn(rows, samples, seed, threads, max_depth=depth), scaling)
+
+
+def auto_n_cells(n_rows: int) -> int:
+    """Return the number of cells that suits a number of rows: a 32nd of it, to the nearest power of two."""
+    return min(2 ** max(1, round(math.log2(max(n_rows, 64) / 32))), _LARGEST_AUTO)
+
+
+def resolve_n_cells(n_cells: int | str, n_rows: int) -> int:
+    """Return the number of cells that a parameter means for so many rows."""
+    if isinstance(n_cells, str):
+        return min(auto_n_cells(n_rows), n_rows)
+    if n_cells > n_rows:
+        warnings.warn(f"n_cells={n_cells} is more than the {n_rows} rows there are; all are used.", stacklevel=5)
+    return int(min(n_cells, n_rows))
+
+
+def _resolve_max_depth(max_depth: int | str | None, n_cells: int) -> int | None:
+    if max_depth is None:
+        return None
+    return math.ceil(math.log2(n_cells)) if isinstance(max_depth, str) else min(max_depth, n_cells)
+
+
+def _is_in_core_form(table: Any) -> bool:
+    """Return whether the core can read a table where it is, so that no copy of the sampled rows is needed."""
+    return isinstance(table, np.ndarray) and table.dtype in FLOATS and table.flags.c_contiguous
+
+
+def _number_sampled(samples: NDArray[np.int64], n_rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the sampled rows, ascending and each once, and the samples as places in that list."""
+    is_sampled = np.zeros(n_rows, dtype=bool)
+    is_sampled[samples] = True
+    sampled = np.flatnonzero(is_sampled)
+    places = np.empty(n_rows, dtype=np.int64)  # only those of sampled rows are written and read
+    places[sampled] = np.arange(len(sampled))
+    return sampled, places[samples]
