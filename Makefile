@@ -24,7 +24,7 @@ demo: $(VENV)/.installed-plot  ## show isokern at work
 	@$(BIN)/isokern demo
 
 test: $(VENV)/.installed-test  ## run the tests and the examples in docstrings
-	@$(BIN)/pytest $(ARGS)
+	@$(BIN)/pytest -n auto $(ARGS)
 
 # PyTorch has an environment of its own, so that nothing else ever depends on it.
 test-gpu:  ## run the tests of devices with PyTorch

@@ -20,6 +20,7 @@ from isokern.arrays import check_detached, is_foreign, to_host
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _BLOCK_ROWS = 8192
+_FEW_ROWS = 3  # that are one block however blocks are cut
 _BLOCK_VALUES = 2**21
 
 
@@ -71,7 +72,7 @@ def read_rows(estimator: Any, X: Any, *, reset: bool, min_rows: int = 2) -> Any:
     table : ndarray or CSR, of X's own dtype if that is numeric
     """
     if not reset and _is_plain(estimator, X):  # scikit-learn's checks take longer than to predict a few rows
-        check_finite(X)
+        check_block_finite(X, 0, None)
         return X
     if is_foreign(X):
         check_detached(X)
@@ -111,6 +112,9 @@ def row_blocks(table: Any) -> Iterator[tuple[int, CoreRows]]:
     block by block, so that a large input never exists twice.
     """
     n = table.shape[0]
+    if n <= _FEW_ROWS:
+        yield 0, core_rows(table, 0, n)
+        return
     per_row = table.nnz / max(1, n) if sparse.issparse(table) else table.shape[1]
     size = int(min(max(_BLOCK_VALUES / max(1.0, per_row), 256), _BLOCK_ROWS))
     for begin in range(0, n, size):
@@ -130,7 +134,7 @@ def check_finite(table: Any, names: NDArray[Any] | None = None) -> None:
 
 def core_rows(X: Any, begin: int, end: int) -> CoreRows:
     """Return rows begin to end of X in the core's form."""
-    if not sparse.issparse(X):
+    if isinstance(X, np.ndarray):
         return np.ascontiguousarray(_as_float(X[begin:end]))
     first, last = int(X.indptr[begin]), int(X.indptr[end])
     starts = X.indptr[begin : end + 1].astype(np.int64) - first
@@ -176,7 +180,7 @@ def _canonical(rows: CsrRows) -> CsrRows:
 
 def check_block_finite(rows: CoreRows, first_row: int, names: NDArray[Any] | None) -> None:
     """Raise if rows, the first of which has that number, hold NaN or infinity."""
-    values = rows.values if isinstance(rows, CsrRows) else rows.reshape(-1)
+    values = rows.values if isinstance(rows, CsrRows) else rows.ravel()
     place = _core.find_nonfinite(values)
     if place < 0:
         return

@@ -274,12 +274,12 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         scores : ndarray of shape (n,) for two classes, else (n, n_classes)
             For two classes, positive scores speak for the second.
         """
-        check_is_fitted(self)
-        engine = engine_of(X)
-        rows = engine.read(self, X)
         if hasattr(self, "learned_"):
-            return self.learned_.scores(self._cells(rows), self.n_jobs)
-        return engine.to_library(self._book.majority_scores(rows.shape[0], self._frequencies()), X)
+            cells = self._cells(engine_of(X).read(self, X))
+            return self.learned_.scores(cells, self.n_jobs)
+        check_is_fitted(self)
+        table = read_rows(self, X, reset=False)
+        return engine_of(X).to_library(self._book.majority_scores(table.shape[0], self._frequencies()), X)
 
     def decision_function_cells(self, cells: ArrayLike) -> NDArray[np.float64]:
         """Return the scores of rows that ``kernel_.apply`` has mapped already.

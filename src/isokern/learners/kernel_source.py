@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,11 +89,17 @@ class KernelSource(NamedTuple):
             return
         if not isinstance(kernel, IsolationKernel):
             raise ValueError(f"kernel must be an IsolationKernel or None; got {kernel!r}.")
-        defaults = inspect.signature(type(self.learner)).parameters
-        for name in KERNEL_PARAMETERS:
+        for name, default in _defaults(self.learner.__class__).items():
             value = getattr(self.learner, name)
-            if value is not defaults[name].default and value != defaults[name].default:
+            if value is not default and value != default:
                 raise ValueError(f"{name} must not be given along with kernel, which has its own; got {value!r}.")
+
+
+@cache
+def _defaults(learner: Any) -> dict[str, Any]:
+    """Return the defaults of the kernel's parameters; to look at a signature takes longer than to learn a row."""
+    parameters = inspect.signature(learner).parameters
+    return {name: parameters[name].default for name in KERNEL_PARAMETERS}
 
 
 def draw_seed(rng: np.random.RandomState) -> int:

@@ -224,12 +224,12 @@ class IKOGDRegressor(RegressorMixin, BaseEstimator):
         -------
         predictions : ndarray of shape (n,)
         """
-        check_is_fitted(self)
-        engine = engine_of(X)
-        rows = engine.read(self, X)
         if hasattr(self, "learned_"):
-            return self.learned_.predictions(self._cells(rows), self.n_jobs)
-        return engine.to_library(np.full(rows.shape[0], self.mean_), X)
+            cells = self._cells(engine_of(X).read(self, X))
+            return self.learned_.predictions(cells, self.n_jobs)
+        check_is_fitted(self)
+        table = read_rows(self, X, reset=False)
+        return engine_of(X).to_library(np.full(table.shape[0], self.mean_), X)
 
     def predict_cells(self, cells: ArrayLike) -> NDArray[np.float64]:
         """Return the predicted target of rows that ``kernel_.apply`` has mapped already.

@@ -16,6 +16,9 @@ Weights = NDArray[np.float64] | None
 
 def read_labels(estimator: object, y: Any, rows: Any) -> NDArray[Any]:
     """Return the labels of rows as an array."""
+    is_plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuU"
+    if is_plain and len(y) == rows.shape[0]:  # scikit-learn's checks take longer than to learn a row
+        return y
     labels = column_or_1d(_given(estimator, y), warn=True)
     check_consistent_length(rows, labels)
     if labels.dtype.kind == "f":
