@@ -311,7 +311,7 @@ def test_auto_is_silent_on_few_rows(n_rows, partitioning, X):
 @pytest.mark.parametrize("partitioning", PARTITIONINGS)
 def test_more_cells_than_rows_means_all_rows_and_a_warning(partitioning, X):
     kernel = IsolationKernel(partitioning, 3, 91)
-    with pytest.warns(UserWarning, match="n_cells=91 is more than the 90 rows there are; all are used"):
+    with pytest.warns(UserWarning, match="n_cells=91 is more than the 90 rows; all rows are used"):
         kernel.fit(X)
     assert kernel.n_cells_ == 90
 

@@ -505,7 +505,7 @@ def test_an_own_partitioning_with_a_strange_number_of_cells_is_an_error(n_cells,
 
 
 def test_n_cells_with_an_own_partitioning_is_an_error(X):
-    with pytest.raises(ValueError, match='n_cells must be "auto" for a partitioning of your own; got 8'):
+    with pytest.raises(ValueError, match='n_cells must be "auto" for your own partitioning; got 8'):
         IsolationKernel(Hyperplanes(), n_cells=8).fit(X)
 
 

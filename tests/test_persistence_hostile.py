@@ -145,7 +145,7 @@ def test_a_path_that_is_not_there_keeps_its_error(path):
 
 def test_a_file_of_something_else_is_no_model(path):
     write_file(path, {"model": IKSVC()})
-    assert_refused(path, "it must hold an estimator; got dict")
+    assert_refused(path, "it must contain an estimator; got dict")
 
 
 # Headers that are wrong, with a right digest
@@ -362,7 +362,7 @@ before = megabytes("VmHWM")
 try:
     load(sys.argv[1])
 except ValueError as error:
-    print("written out" in str(error), megabytes("VmHWM") - before < 100)
+    print("when densified" in str(error), megabytes("VmHWM") - before < 100)
 """,
         path,
     )

@@ -92,14 +92,14 @@ def test_constant_columns_may_be_scaled(scale, partitioning, X):
 
 @pytest.mark.parametrize("scale", ["minmax", "standard"])
 def test_a_scale_that_moves_zeros_is_refused_for_sparse_rows(scale, X):
-    message = f"scale must be None or \"maxabs\" for sparse X, whose zeros stay zeros; got '{scale}'"
+    message = f"scale must be None or \"maxabs\" for sparse X, which must keep its zeros; got '{scale}'"
     with pytest.raises(ValueError, match=message):
         make_kernel("tree", scale).fit(sparse.csr_array(X))
 
 
 def test_sparse_rows_are_refused_after_a_scale_that_moves_zeros(X):
     kernel = make_kernel("tree", "minmax").fit(X)
-    with pytest.raises(ValueError, match="X must be dense: the scaling was learned on dense rows and moves zeros"):
+    with pytest.raises(ValueError, match="X must be dense: the scaling was fitted to dense rows and shifts zeros"):
         kernel.apply(sparse.csr_array(X))
 
 

@@ -1,8 +1,9 @@
-"""A file of one JSON header and many arrays, checked by length and digest before any of it is believed.
+"""Read and write the file format of models: a JSON header and arrays, protected by a checksum.
 
-The layout: 64 bytes of preamble (magic, format, who wrote it, length of the header, length of the file), the header as
-JSON, the arrays in the order in which the header describes them, each at a multiple of 64, and a BLAKE2b digest of all
-that. The preamble's first 48 bytes are the same in every format, so that an old isokern can name what wrote a new file.
+Layout: a 64-byte preamble (magic number, format version, version of the writer, size of the header, size of the file),
+the header as JSON, the arrays in the order of their descriptions in the header, each aligned to 64 bytes, and a BLAKE2b
+digest of everything before it. Size and digest are verified before anything is decoded. The first 48 bytes are the same
+in every format version, so that an old isokern can name the version that wrote a newer file.
 """
 
 from __future__ import annotations
@@ -30,27 +31,27 @@ _PREAMBLE = struct.Struct("<8sI36sQQ")
 _ALIGNMENT = 64
 _DIGEST_SIZE = 32
 _CHUNK = 2**20
-_LARGEST_EMPTY = 2**31  # a length that an array without values may have in a smaller file
-# Numbers, truth values, text and dates: nothing that holds Python objects.
+_LARGEST_EMPTY = 2**31  # maximum length of a dimension of an empty array
+# Numbers, booleans, text and dates; no dtype that contains Python objects.
 _DTYPE = re.compile(r"[<>|][biufUSmM][0-9]+(\[[0-9]*[A-Za-z]+\])?")
 
 
 class BadFileError(ValueError):
-    """A file that is not what it should be; the path is added where it is known."""
+    """An invalid file; ``open_container`` adds the path to the message."""
 
 
 def describe_array(array: NDArray[Any]) -> dict[str, Any]:
-    """Return what a header has to say of an array."""
+    """Return the description of an array for the header."""
     return {"dtype": array.dtype.str, "shape": list(array.shape)}
 
 
 def can_hold(dtype: np.dtype[Any]) -> bool:
-    """Return whether arrays of a dtype can be kept in a file."""
+    """Return whether arrays of a dtype can be saved."""
     return _DTYPE.fullmatch(dtype.str) is not None
 
 
 def write_container(path: str | os.PathLike[str], header: Any, arrays: Sequence[NDArray[Any]], version: str) -> None:
-    """Write a header and its arrays to a file, which is there whole or not at all."""
+    """Write a header and its arrays to a file atomically."""
     text = json.dumps(header, separators=(",", ":"), allow_nan=False).encode()
     size = _PREAMBLE.size + _padded(len(text)) + sum(_padded(array.nbytes) for array in arrays) + _DIGEST_SIZE
     digest = hashlib.blake2b(digest_size=_DIGEST_SIZE)
@@ -64,7 +65,7 @@ def write_container(path: str | os.PathLike[str], header: Any, arrays: Sequence[
 
 
 class ContainerReader:
-    """A file whose length and digest are right: its header, and its arrays one after the other."""
+    """A file with verified size and digest: gives the header, then the arrays in order."""
 
     def __init__(self, file: BufferedReader) -> None:
         self._file = file
@@ -78,7 +79,7 @@ class ContainerReader:
         self.header = json.loads(file.read(header_size))
 
     def read_array(self, description: dict[str, Any]) -> NDArray[Any]:
-        """Return the next array, in memory of its own."""
+        """Read the next array into newly allocated memory."""
         dtype, shape = self._dtype(description["dtype"]), self._shape(description["shape"])
         n_bytes = dtype.itemsize * math.prod(shape)
         if n_bytes > self._end - self._at:
@@ -92,14 +93,14 @@ class ContainerReader:
         return array.astype(dtype.newbyteorder("="), copy=False)
 
     def check_all_read(self) -> None:
-        """Raise if there is more in the file than its header describes."""
+        """Raise if the file contains more than its header describes."""
         if self._at != self._end:
             raise BadFileError("damaged: it holds more than its header describes")
 
     def check_count(self, count: Any) -> int:
-        """Return a count, if it is one that NumPy can work with."""
+        """Return a size after validating that it is an integer in range."""
         if type(count) is not int or not 0 <= count <= max(self.size, _LARGEST_EMPTY):
-            raise BadFileError(f"damaged: a size must be a number of at least 0 and not absurd; got {count!r}")
+            raise BadFileError(f"damaged: a size must be a number of at least 0 and within the file; got {count!r}")
         return count
 
     def _check_preamble(self) -> int:
@@ -111,7 +112,7 @@ class ContainerReader:
         _, version, writer, header_size, size = _PREAMBLE.unpack(preamble)
         if version != FORMAT:
             by = writer.rstrip(b"\0").decode("ascii", "replace")
-            cure = "Read it with that version or a newer" if version > FORMAT else "Learn and save the model anew"
+            cure = "Use that version or a newer one" if version > FORMAT else "Fit the model again and save it"
             raise BadFileError(f"format must be {FORMAT}; got {version}, written by isokern {by}. {cure}")
         if self.size < size:
             raise BadFileError(f"truncated: it has {self.size} of {size} bytes")
@@ -144,7 +145,7 @@ class ContainerReader:
 
 @contextmanager
 def open_container(path: str | os.PathLike[str]) -> Iterator[ContainerReader]:
-    """Open a file to read; whatever is wrong with it is a ValueError that begins with its path."""
+    """Open a file for reading; any defect raises a ValueError that begins with the path."""
     with open(path, "rb") as file:
         try:
             yield ContainerReader(file)
@@ -168,7 +169,7 @@ def _replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def _check_values(array: NDArray[Any]) -> None:
-    """Raise if the bytes of an array are none that NumPy could have made."""
+    """Raise if an array contains bytes that are invalid for its dtype."""
     if array.dtype.kind == "b" and array.size and array.view(np.uint8).max() > 1:
         raise BadFileError("damaged: a truth value must be 0 or 1")
     if array.dtype.kind == "U" and array.nbytes:

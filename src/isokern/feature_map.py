@@ -1,4 +1,4 @@
-"""The Isolation Kernel and its exact feature map."""
+"""Provide the Isolation Kernel and its exact feature map as a scikit-learn transformer."""
 
 from __future__ import annotations
 
@@ -23,49 +23,50 @@ _INT32_MAX = np.iinfo(np.int32).max
 
 
 class IsolationKernel(TransformerMixin, BaseEstimator):
-    """Isolation Kernel: how often two rows fall into the same cell of a random partitioning of space.
+    """Isolation Kernel: the share of random partitionings in which two rows fall into the same cell.
 
     Each of ``n_partitionings`` partitionings is built from ``n_cells`` rows sampled from the data and has one cell
     around each of them. Cells are small where data are dense and large where they are sparse, so the kernel adapts to
-    the data. Its feature map is exact, finite and sparse: a row becomes one cell number for each partitioning.
+    the local density. Its feature map is exact, finite and sparse: a row becomes one cell number per partitioning.
 
     Parameters
     ----------
     partitioning : {"tree", "voronoi"} or object, default="tree"
-        How space is cut into cells: isolation trees, Voronoi cells (the nearest sampled point in Euclidean distance),
-        or an object of your own with ``fit(X, rng)``, ``apply(X)`` and ``n_cells_``, see the example below.
+        Isolation trees, Voronoi cells (of the nearest sampled point in Euclidean distance), or your own object with
+        ``fit(X, rng)``, ``apply(X)`` and ``n_cells_``; see the example below.
     n_partitionings : int, default=100
-        Number of partitionings, the paper's t. Cost grows with it in proportion; noise falls with its square root.
+        Number of partitionings, the paper's t. Time and memory are proportional to it; noise falls with its square
+        root.
     n_cells : int or "auto", default="auto"
-        Number of rows sampled for one partitioning and so of its cells, the paper's psi: the kernel's sharpness. "auto"
-        follows the number of rows: a 32nd of it, rounded to a power of two, at most 16,384. More than there are rows
-        means all rows, with a warning.
+        Number of rows sampled for a partitioning, which is its number of cells: the paper's psi. More cells make the
+        kernel sharper. "auto" is n / 32 rounded to a power of two, at most 16,384. A number larger than n uses all
+        rows and warns.
     max_depth : None, "log2" or int, default=None
-        Limit on the depth of trees. None isolates every sampled point; "log2" stops at log2(n_cells), rounded up.
+        Maximum depth of trees. None isolates every sampled point; "log2" is ceil(log2(n_cells)).
     scale : {None, "minmax", "standard", "maxabs"}, default=None
-        Scaling of the columns, learned in ``fit`` and applied ever after. Voronoi cells need columns of like scale;
-        trees do not care. Sparse input takes None or "maxabs".
+        Scaling of the columns, fitted in ``fit`` and applied to all later input. Voronoi cells need columns of similar
+        scale; trees do not depend on it. Sparse input supports None and "maxabs".
     sparse_output : bool, default=True
         Whether ``transform`` returns CSR or a dense array.
     device : None, "cpu", "cuda", "cuda:1", "mps", "xpu" or "torch:cpu", default=None
-        Where rows of NumPy and SciPy are mapped: None and "cpu" mean the compiled core, others PyTorch's devices, which
-        give the same cells. Arrays of other libraries, such as tensors, are mapped where they are and answered there:
-        cells as int32, ``transform`` as a CSR tensor of PyTorch or else a dense array.
+        Device that maps NumPy and SciPy input: None and "cpu" use the compiled core, other names a PyTorch device, with
+        the same cells. Arrays of other libraries, such as tensors, are mapped on their own device and the results stay
+        there: cells as int32, ``transform`` as a CSR tensor for PyTorch and a dense array otherwise.
     n_jobs : int, default=None
-        Number of threads; None means as many as OpenMP allows, -1 all cores. Results never depend on it.
+        Number of threads. None leaves the choice to OpenMP, -1 uses all cores. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Seed of all randomness: the same seed gives the same cells, on every machine.
+        Seed. The same seed gives the same cells on every machine.
 
     Attributes
     ----------
     n_cells_ : int
-        Number of cells of a partitioning (for partitionings of your own: of the largest).
+        Number of cells of a partitioning; for your own partitionings, of the largest.
     map_ : FittedMap
-        What ``fit`` has drawn: the scaling and the partitionings.
+        The fitted scaling and partitionings.
     n_features_in_ : int
         Number of columns seen in ``fit``.
     feature_names_in_ : ndarray of str
-        Names of the columns seen in ``fit``, if it was given a data frame.
+        Names of the columns seen in ``fit``, if X was a data frame.
 
     References
     ----------
@@ -85,7 +86,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
     >>> float(kernel.similarity(X[:1], X[:1])[0, 0])
     1.0
 
-    A partitioning of your own, here by the signs of random projections:
+    Your own partitioning, here by the signs of random projections:
 
     >>> import numpy as np
     >>> class Hyperplanes:
@@ -141,16 +142,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
             return self.fit_rows(read_rows(self, X, reset=True))
 
     def fit_rows(self, table: Any) -> Self:
-        """Draw the partitionings from a table, which :func:`isokern.rows.read_rows` has made of input.
-
-        Parameters
-        ----------
-        table : ndarray or CSR of shape (n, d)
-
-        Returns
-        -------
-        self
-        """
+        """Draw the partitionings from a validated table, see :func:`isokern.rows.read_rows`."""
         seed, scaling = draw_seed(self.random_state), Scaling.learn(self.scale, table)
         if isinstance(self.partitioning, str):
             samples = draw_samples(table.shape[0], self.n_partitionings, self.n_cells, seed)
@@ -161,21 +153,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         return self
 
     def fit_sampled(self, n_rows: int, fetch: Callable[[NDArray[np.int64]], Any], scaling: Scaling | None) -> Self:
-        """Do what ``fit`` does with rows that are elsewhere.
-
-        Parameters
-        ----------
-        n_rows : int
-            How many there are.
-        fetch : callable
-            Returns a table of the rows of some numbers, which ascend.
-        scaling : Scaling or None
-            What has been learned from all rows.
-
-        Returns
-        -------
-        self
-        """
+        """Fit to ``n_rows`` rows stored elsewhere; ``fetch`` returns a table of the rows with ascending indices."""
         self.check_parameters()
         seed = draw_seed(self.random_state)
         samples = draw_samples(n_rows, self.n_partitionings, self.n_cells, seed)
@@ -197,7 +175,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         )
 
     def apply(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the cells that each row falls into.
+        """Return the cells of each row.
 
         Parameters
         ----------
@@ -206,26 +184,17 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         Returns
         -------
         cells : ndarray of shape (n, n_partitionings)
-            Cell numbers from 0, of the smallest unsigned type that fits.
+            Cell numbers from 0, in the smallest unsigned dtype that fits.
         """
         check_is_fitted(self)
         return self.apply_rows(engine_of(X).read(self, X))
 
     def apply_rows(self, rows: Any) -> Any:
-        """Return the cells of rows that have been read already.
-
-        Parameters
-        ----------
-        rows : table or ForeignRows
-
-        Returns
-        -------
-        cells : array of shape (n, n_partitionings)
-        """
+        """Return the cells of validated rows."""
         return engine_of(rows).apply(self.map_, rows, device=self.device, n_jobs=self.n_jobs)
 
     def transform(self, X: ArrayLike) -> Any:
-        """Return the feature map: for each partitioning 1/sqrt(t) in the column of the row's cell, else 0.
+        """Return the feature map: 1/sqrt(t) in the column of the row's cell in each partitioning, else 0.
 
         Parameters
         ----------
@@ -244,7 +213,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         return engine.features(cells, self.map_, single=is_single, sparse_output=self.sparse_output)
 
     def similarity(self, X: ArrayLike, Y: ArrayLike | None = None) -> NDArray[Any]:
-        """Return the kernel: the share of partitionings in which two rows fall into one cell.
+        """Return the kernel matrix: the share of partitionings in which two rows fall into the same cell.
 
         Parameters
         ----------
@@ -255,7 +224,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         Returns
         -------
         K : ndarray of shape (n, m)
-            Symmetric and positive semi-definite for Y = X, with a diagonal of exactly 1.
+            For Y = X: symmetric, positive semi-definite, with a diagonal of exactly 1.
         """
         check_is_fitted(self)
         engine = engine_of(X)
@@ -274,7 +243,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         input_features : array-like of str or None, default=None
-            Checked against the columns seen in ``fit``; not used otherwise.
+            Validated against the columns seen in ``fit``; otherwise unused.
 
         Returns
         -------
@@ -288,7 +257,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
 
     @property
     def n_cells_(self) -> int:
-        """The number of cells of a partitioning (for partitionings of your own: of the largest)."""
+        """The number of cells of a partitioning; for your own partitionings, of the largest."""
         return self.map_.n_cells
 
     @property
@@ -304,7 +273,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
             )
 
     def check_parameters(self) -> None:
-        """Raise unless all parameters are what they may be."""
+        """Raise ValueError if a parameter is invalid."""
         is_own = not isinstance(self.partitioning, str)
         if is_own and not (hasattr(self.partitioning, "fit") and hasattr(self.partitioning, "apply")):
             raise ValueError(f"partitioning must be a name or have fit and apply; got {self.partitioning!r}.")
@@ -313,7 +282,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         if not is_integer(self.n_partitionings, at_least=1):
             raise ValueError(f"n_partitionings must be an integer of at least 1; got {self.n_partitionings!r}.")
         if is_own and self.n_cells != "auto":
-            raise ValueError(f'n_cells must be "auto" for a partitioning of your own; got {self.n_cells!r}.')
+            raise ValueError(f'n_cells must be "auto" for your own partitioning; got {self.n_cells!r}.')
         if self.n_cells != "auto" and not is_integer(self.n_cells, at_least=2):
             raise ValueError(f'n_cells must be "auto" or an integer of at least 2; got {self.n_cells!r}.')
         if self.max_depth not in (None, "log2") and not is_integer(self.max_depth, at_least=1):
@@ -324,13 +293,13 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         n_threads(self.n_jobs)
         if not is_compiled_core(self.device):
             if is_own:
-                raise ValueError(f"device must be None for a partitioning of your own; got {self.device!r}.")
+                raise ValueError(f"device must be None for your own partitioning; got {self.device!r}.")
             torch_device(self.device)
 
     def check(self) -> None:
-        """Raise unless the kernel is unfitted, or knows the columns of its map; see :mod:`isokern.parts`."""
+        """Raise unless the map, if there is one, has the kernel's columns; see :mod:`isokern.parts`."""
         if "map_" in vars(self):
-            need(isinstance(self.map_, FittedMap), "the map must be one")
+            need(isinstance(self.map_, FittedMap), "map_ must be a FittedMap")
             d = self.map_.partitionings.n_columns
             need(self.n_features_in_ == d, "n_features_in_ must be the number of columns of the partitionings")
 

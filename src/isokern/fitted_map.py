@@ -1,4 +1,4 @@
-"""The map that an Isolation Kernel has learned: scaling and partitionings, drawn from rows and applied to rows."""
+"""Draw the feature map of an Isolation Kernel from rows, and apply it to rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LARGEST_AUTO = 16384
 
 @dataclass(eq=False)
 class FittedMap(Part):
-    """Rows in, cells out: (n, t) numbers of cells, counted from 0 in each partitioning."""
+    """Map rows to cells, (n, t): scale the columns, then find the row's cell in each partitioning."""
 
     partitionings: Partitionings
     scaling: Scaling | None
@@ -34,7 +34,7 @@ class FittedMap(Part):
         self._set_sizes(self.partitionings.sizes)
 
     def _set_sizes(self, sizes: NDArray[np.int64]) -> None:
-        """Set what follows from the number of cells of each partitioning."""
+        """Derive offsets and dtype from the number of cells of each partitioning."""
         self.n_cells = int(sizes.max())
         self.starts: NDArray[np.int64] = np.concatenate([[0], np.cumsum(sizes)])
         self.cell_dtype = np.min_scalar_type(self.n_cells - 1)
@@ -46,22 +46,22 @@ class FittedMap(Part):
 
     @property
     def width(self) -> int:
-        """The number of cells of all partitionings together."""
+        """The total number of cells of all partitionings: the width of the one-hot form."""
         return int(self.starts[-1])
 
     def apply(self, table: Any, threads: int) -> NDArray[Any]:
-        """Return the cells of a table's rows, computed by the compiled core."""
+        """Map a table with the compiled core."""
         cells: NDArray[Any] = np.empty((table.shape[0], self.n_partitionings), dtype=self.cell_dtype)
         for begin, rows in row_blocks(table):
             self.partitionings.apply(self.scaled(rows), cells[begin : begin + n_rows(rows)], threads)
         return cells
 
     def scaled(self, rows: CoreRows) -> CoreRows:
-        """Return rows as the partitionings see them."""
+        """Return scaled rows."""
         return rows if self.scaling is None else self.scaling.apply(rows)
 
     def check_cells(self, cells: Any) -> NDArray[Any]:
-        """Return cells in the form that ``apply`` gives them; raise if they cannot come from this map."""
+        """Validate cells and return them in the dtype that ``apply`` returns."""
         array, t = np.asarray(cells), self.n_partitionings
         if array.ndim != 2 or array.shape[1] != t or array.dtype.kind not in "ui":
             raise ValueError(
@@ -76,29 +76,32 @@ class FittedMap(Part):
         return array
 
     def difference(self, other: FittedMap) -> str | None:
-        """Return in what another map differs, in words; None if it gives the same cells for all rows."""
+        """Name what differs in another map; return None if both give the same cells."""
         if other is self:
             return None
         if not np.array_equal(self.starts, other.starts):
             return "the number of cells"
         for what in ("scaling", "partitionings"):
             one, another = getattr(self, what), getattr(other, what)
-            # A hash of all bytes, the same in every process.
+            # joblib's hash covers all bytes and is the same in every process.
             if one is not another and joblib.hash(one, coerce_mmap=True) != joblib.hash(another, coerce_mmap=True):
                 return f"the {what}"
         return None
 
     def check(self) -> None:
-        """Raise unless the scaling is one of the partitionings' columns."""
+        """Raise unless the scaling has the columns of the partitionings."""
         is_known = isinstance(self.partitionings, IsolationTrees | VoronoiCells)
         need(is_known, f"partitionings must be trees or Voronoi cells; got a {type(self.partitionings).__name__}")
         if self.scaling is not None:
-            need(isinstance(self.scaling, Scaling), "scaling must be one")
-            need(self.scaling.offset.shape == (self.partitionings.n_columns,), "scaling must fit the columns")
+            need(isinstance(self.scaling, Scaling), "scaling must be a Scaling")
+            need(
+                self.scaling.offset.shape == (self.partitionings.n_columns,),
+                "scaling must have one entry for each column",
+            )
 
 
 class LateMap(FittedMap):
-    """A map of known size that is drawn when it is first asked to map: in a search nearly all cells are known."""
+    """A map of known size that is drawn on first use: in a search, the cells of almost all rows are known already."""
 
     def __init__(self, n_partitionings: int, n_cells: int, draw: Callable[[], FittedMap]) -> None:
         self._set_sizes(np.full(n_partitionings, n_cells))
@@ -110,32 +113,32 @@ class LateMap(FittedMap):
 
     @property
     def partitionings(self) -> Partitionings:  # type: ignore[override]
-        """The partitionings, drawn now."""
+        """The partitionings, drawn on first use."""
         return self._drawn.partitionings
 
     @property
     def scaling(self) -> Scaling | None:  # type: ignore[override]
-        """The scaling, learned now."""
+        """The scaling, fitted on first use."""
         return self._drawn.scaling
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle what was drawn."""
+        """Pickle the drawn map."""
         return FittedMap, (self.partitionings, self.scaling)
 
 
 def draw_seed(random_state: Any) -> int:
-    """Return the seed of samples and partitionings that a kernel's ``random_state`` stands for."""
+    """Draw the seed of samples and partitionings from a kernel's ``random_state``."""
     return int(check_random_state(random_state).randint(np.iinfo(np.int64).max, dtype=np.int64))
 
 
 def draw_samples(n_rows: int, n_partitionings: int, n_cells: int | str, seed: int) -> NDArray[np.int64]:
-    """Return the numbers of the rows that partitionings are made from, (n_partitionings, n_cells)."""
+    """Return the indices of the sampled rows, (n_partitionings, n_cells)."""
     n_cells = resolve_n_cells(n_cells, n_rows)
     return _core.draw_samples(n_rows, n_partitionings, n_cells, seed).reshape(n_partitionings, n_cells)
 
 
 def draw_own(table: Any, partitioning: Any, n_partitionings: int, scaling: Scaling | None, seed: int) -> FittedMap:
-    """Return the map of partitionings of the user's own, each of which is given all rows."""
+    """Fit user-defined partitionings, each to all rows."""
     rows = core_rows(table, 0, table.shape[0])
     X = as_scipy(rows if scaling is None else scaling.apply(rows))
     return FittedMap(OwnPartitionings.learn(X, partitioning, n_partitionings, seed), scaling)
@@ -151,7 +154,7 @@ def draw_map(
     seed: int,
     threads: int,
 ) -> FittedMap:
-    """Return the map whose partitionings are made from samples of a table's rows, one from each."""
+    """Build one partitioning from each sample of a table's rows."""
     if not (partitioning == "tree" and scaling is None and _is_in_core_form(table)):
         sampled, samples = _number_sampled(samples, table.shape[0])
         table = table[sampled]
@@ -162,16 +165,16 @@ def draw_map(
 
 
 def auto_n_cells(n_rows: int) -> int:
-    """Return the number of cells that suits a number of rows: a 32nd of it, to the nearest power of two."""
+    """Return the default number of cells: n_rows / 32, rounded to a power of two."""
     return min(2 ** max(1, round(math.log2(max(n_rows, 64) / 32))), _LARGEST_AUTO)
 
 
 def resolve_n_cells(n_cells: int | str, n_rows: int) -> int:
-    """Return the number of cells that a parameter means for so many rows."""
+    """Return the number of cells for n_rows rows; ``n_cells`` may be "auto"."""
     if isinstance(n_cells, str):
         return min(auto_n_cells(n_rows), n_rows)
     if n_cells > n_rows:
-        warnings.warn(f"n_cells={n_cells} is more than the {n_rows} rows there are; all are used.", stacklevel=5)
+        warnings.warn(f"n_cells={n_cells} is more than the {n_rows} rows; all rows are used.", stacklevel=5)
     return int(min(n_cells, n_rows))
 
 
@@ -182,15 +185,15 @@ def _resolve_max_depth(max_depth: int | str | None, n_cells: int) -> int | None:
 
 
 def _is_in_core_form(table: Any) -> bool:
-    """Return whether the core can read a table where it is, so that no copy of the sampled rows is needed."""
+    """Return whether the core can read a table in place, so that the sampled rows need no copy."""
     return isinstance(table, np.ndarray) and table.dtype in FLOATS and table.flags.c_contiguous
 
 
 def _number_sampled(samples: NDArray[np.int64], n_rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the sampled rows, ascending and each once, and the samples as places in that list."""
+    """Return the distinct sampled rows in ascending order, and the samples as positions in that list."""
     is_sampled = np.zeros(n_rows, dtype=bool)
     is_sampled[samples] = True
     sampled = np.flatnonzero(is_sampled)
-    places = np.empty(n_rows, dtype=np.int64)  # only those of sampled rows are written and read
+    places = np.empty(n_rows, dtype=np.int64)  # only entries of sampled rows are written and read
     places[sampled] = np.arange(len(sampled))
     return sampled, places[samples]

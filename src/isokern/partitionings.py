@@ -1,4 +1,4 @@
-"""Partitionings of space into cells: isolation trees, Voronoi cells, and those of the user's own."""
+"""Partition space into cells: isolation trees, Voronoi cells, and user-defined partitionings."""
 
 from __future__ import annotations
 
@@ -17,43 +17,44 @@ from isokern.checks import is_integer, one_thread_if_small
 from isokern.parts import Part, State, is_count, need
 from isokern.rows import CoreRows, CsrRows, as_scipy, n_columns, n_rows
 
-# Sparse points and rows of up to this many columns are written out in full: products beat an inverted index there.
+# Sparse rows of up to this many columns are densified: dense matrix products beat an inverted index there.
 FEW_COLUMNS = 2048
-_LARGEST_WRITTEN_OUT = 2**30  # bytes that sparse points may take when written out, unless the file is large itself
-_LARGEST_FACTOR = 128
+# Densified points from a file may take this many bytes, or this many times the size of the sparse points.
+_LARGEST_DENSIFIED, _LARGEST_FACTOR = 2**30, 128
 
-# When to look for principal axes, and how many to take.
+# PCA for Voronoi cells: from how many columns on it pays, and how many axes to keep.
 _FEWEST_COLUMNS, _MOST_COLUMNS = 24, FEW_COLUMNS
-_SAMPLE = 2048
-_EXPLAINED = 0.93
+_SAMPLE = 2048  # points from which the axes are estimated
+_EXPLAINED = 0.93  # share of the variance that the axes must explain to serve as lower bounds
 _FIRST_AXES = 16
 _MANY_CELLS = 256
 
 
 class Partitioning(Protocol):
-    """One random partitioning of the user's own; a kernel is made of n_partitionings copies of it."""
+    """Interface of a user-defined partitioning; a kernel clones it ``n_partitionings`` times."""
 
     n_cells_: int
 
     def fit(self, X: Any, rng: np.random.Generator) -> Partitioning:
-        """Learn the cells from the rows of X, with all randomness from rng."""
+        """Fit the cells to the rows of X, drawing all randomness from rng."""
 
     def apply(self, X: Any) -> NDArray[Any]:
-        """Return the number of the cell, from 0 to n_cells_ - 1, that each row falls into."""
+        """Return the cell of each row, from 0 to n_cells_ - 1."""
 
 
 @dataclass(eq=False)
 class IsolationTrees(Part):
-    """Trees that split on random columns at random points until every sampled point is alone.
+    """Isolation trees: random splits on random columns until every sampled point is isolated in a leaf.
 
-    ``arrays`` are the nodes of all trees, one tree after the other, and where each tree starts. An inner node sends a
-    row to ``left`` if its value in ``column`` is below ``split``, else to ``left + 1``; a leaf has -1 - cell there.
+    ``arrays`` holds the nodes of all trees, one tree after the other, and the index of each root in ``starts``. An inner
+    node sends a row to ``left`` if its value in ``column`` is below ``split``, else to ``left + 1``. A leaf stores
+    ``-1 - cell`` in ``left``.
     """
 
     n_columns: int
     n_cells: int
     arrays: dict[str, NDArray[Any]]
-    on_devices: dict[Any, Any] = field(default_factory=dict, init=False)  # what isokern.devices keeps
+    on_devices: dict[Any, Any] = field(default_factory=dict, init=False)  # cache of isokern.devices
 
     def __post_init__(self) -> None:
         self._map = _core.TreeMap(**self.arrays, n_columns=self.n_columns, n_cells=self.n_cells)
@@ -78,23 +79,23 @@ class IsolationTrees(Part):
         self._map.apply(rows, cells, threads)
 
     def check(self) -> None:
-        """Raise unless trees have cells; the core has checked all else."""
+        """Raise unless trees have cells; the core has validated the nodes."""
         need(is_count(self.n_cells, at_least=1), "n_cells must be at least 1")
 
 
 @dataclass(eq=False)
 class VoronoiCells(Part):
-    """Cells around sampled points: a row falls into that of the nearest.
+    """Voronoi cells: a row falls into the cell of the nearest sampled point.
 
-    ``points`` is the pool of all sampled points; ``samples``, (t, n_cells), tells which of them each partitioning has.
+    ``points`` is the pool of all sampled points. ``samples``, (t, n_cells), lists the points of each partitioning.
     """
 
     points: CoreRows
     samples: NDArray[np.int32]
-    on_devices: dict[Any, Any] = field(default_factory=dict, init=False)  # what isokern.devices keeps
+    on_devices: dict[Any, Any] = field(default_factory=dict, init=False)  # cache of isokern.devices
 
     def __post_init__(self) -> None:
-        # Pixels, counts, zeros and ones have a map of their own; the other is made for rows that are of another kind.
+        # Small-integer data (pixels, counts, 0/1) use int8 dot products; the general map is built if rows need it.
         self._grid_map = _core.find_grid_map(self.points, self.samples)
         if self._grid_map is None:
             _ = self._map
@@ -118,7 +119,7 @@ class VoronoiCells(Part):
     def learn(
         cls, rows: CoreRows, samples: NDArray[np.int64], seed: int, threads: int, *, max_depth: int | None
     ) -> VoronoiCells:
-        """Make the samples of rows the centres of cells."""
+        """Use the sampled rows as the centres of cells."""
         if max_depth is not None:
             raise ValueError(f'max_depth must be None for partitioning="voronoi", which has no trees; got {max_depth}.')
         return cls(rows, samples.astype(np.int32))
@@ -130,31 +131,31 @@ class VoronoiCells(Part):
 
     @classmethod
     def from_state(cls, state: State) -> VoronoiCells:
-        """Return the cells that have this state, unless they would take absurd memory."""
+        """Rebuild cells from their state; refuse points that would take far more memory than the state."""
         check_points(state["points"], state["samples"].nbytes)
         return cls(**state)
 
 
 def check_points(points: CoreRows, n_bytes_more: int = 0) -> None:
-    """Raise unless points are rows, and those that are sparse take no absurd memory when the core writes them out."""
+    """Raise unless points are rows, and sparse points stay within memory limits when the core densifies them."""
     need(isinstance(points, np.ndarray | CsrRows), "points must be rows")
     if not isinstance(points, CsrRows) or points.n_columns > FEW_COLUMNS:
         return
     n_bytes = sum(array.nbytes for array in points[:3]) + n_bytes_more
-    written_out = 8 * n_rows(points) * points.n_columns
+    densified = 8 * n_rows(points) * points.n_columns
     need(
-        written_out <= max(_LARGEST_WRITTEN_OUT, _LARGEST_FACTOR * n_bytes),
-        f"sparse points must not take {_LARGEST_FACTOR} times their own size when written out; they take {written_out} "
-        "bytes. Keep such a model with joblib",
+        densified <= max(_LARGEST_DENSIFIED, _LARGEST_FACTOR * n_bytes),
+        f"sparse points must take at most {_LARGEST_FACTOR} times their size when densified; they take {densified} "
+        "bytes. Save such a model with joblib",
     )
 
 
 def principal_axes(points: CoreRows, n_cells: int) -> NDArray[np.float64]:
-    """Return the orthonormal directions in which points vary most, (n_columns, n); none where they would not pay.
+    """Return the first principal axes of points, (n_columns, n_axes); no axes where they would not pay.
 
-    They only make the search for nearest points faster, so a sample of the points will do. Bounds along the axes pay
-    if few of them explain most and nearest points are near, as those of many cells are; else the first axes serve to
-    order points in space.
+    The axes only speed the nearest-point search up, so they are estimated from a sample. Distances along few axes are
+    tight lower bounds if these explain most of the variance and nearest points are close, as with many cells. Otherwise
+    a fixed number of axes serves to group points spatially.
     """
     n, d = n_rows(points), n_columns(points)
     none = np.empty((d, 0))
@@ -180,7 +181,7 @@ def principal_axes(points: CoreRows, n_cells: int) -> NDArray[np.float64]:
 
 @dataclass(eq=False)
 class OwnPartitionings(Part):
-    """Fitted copies of an object of the user's own."""
+    """Fitted clones of a user-defined partitioning."""
 
     members: list[Partitioning]
     n_columns: int
@@ -192,7 +193,7 @@ class OwnPartitionings(Part):
 
     @classmethod
     def learn(cls, X: Any, member: Partitioning, n_partitionings: int, seed: int) -> OwnPartitionings:
-        """Fit copies of ``member`` to all rows of X, each with a generator of its own."""
+        """Fit clones of ``member`` to all rows of X, each with its own generator."""
         make = clone if hasattr(member, "get_params") else copy.deepcopy
         generators = np.random.default_rng(seed).spawn(n_partitionings)
         members = [make(member).fit(X, rng) for rng in generators]

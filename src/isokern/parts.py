@@ -1,17 +1,17 @@
-"""The contract by which every piece of a model is saved, checked, merged and loaded.
+"""Define the contract by which the parts of a model are saved, validated, merged and loaded.
 
-A fitted estimator is made of *parts*: its map, the classes it has met, its weights, and so on. Each part knows its own
-state; whoever saves, copies or merges models uses the methods below and looks at nothing else.
+A fitted estimator is composed of *parts*: its feature map, its class book, its weights, and so on. Code that saves,
+copies or merges models uses only these methods of a part, never its private attributes:
 
 ==========================  ==========================================================================================
-``state()``                 plain values, arrays and other parts by name: all it takes to make the part again
-``from_state(state)``       class method: the part that has this state
-``check()``                 raise ``ValueError`` unless the values fit each other, as those of a file may not
-``merge(parts, shares)``    class method, where a mean makes sense: the mean of parts, weighted by shares of sum 1
+``state()``                 return plain values, arrays and other parts by name, enough to rebuild the part
+``from_state(state)``       class method: rebuild the part
+``check()``                 raise ``ValueError`` if the values are inconsistent, as those of a forged file may be
+``merge(parts, shares)``    class method, where a mean is defined: return the mean weighted by shares that sum to 1
 ==========================  ==========================================================================================
 
-Pickle, copy, joblib and skops take the same way. Estimators follow scikit-learn's convention instead of ``state``: what
-they are is in their ``__dict__``, parameters and what was learned; they have ``check`` and ``merge``, too.
+Pickle, copy, joblib and skops use the same methods. The state of an estimator is its ``__dict__``, as usual in
+scikit-learn; estimators define ``check`` as well.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ State = dict[str, Any]
 
 
 class Part:
-    """A dataclass whose fields are its state; fields with ``init=False`` are made from the others or are caches."""
+    """Base of the parts: dataclasses whose state is their fields, except those with ``init=False`` (caches)."""
 
     def state(self) -> State:
-        """Return the values of all fields that the part is made from, by name."""
+        """Return the fields by name."""
         return {field.name: getattr(self, field.name) for field in fields(self) if field.init}  # type: ignore[arg-type]
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """Return the part that has this state."""
+        """Rebuild a part from its state."""
         return cls(**state)
 
     def check(self) -> None:
-        """Raise ValueError unless the fields fit each other."""
+        """Raise ValueError if the fields are inconsistent."""
 
     def __getstate__(self) -> State:
         return self.state()
@@ -47,7 +47,7 @@ class Part:
 
 
 def restore_estimator(cls: type, state: State) -> Any:
-    """Return an estimator of such attributes, none of which hides a method."""
+    """Rebuild an estimator from its ``__dict__``; refuse attributes that would shadow a method or property."""
     for name in state:
         found = getattr(cls, name, None)
         if callable(found) or isinstance(found, property):
@@ -70,5 +70,5 @@ def need_array(value: object, dtype: type, n_dimensions: int, name: str) -> None
 
 
 def is_count(value: object, *, at_least: int = 0) -> bool:
-    """Return whether a value is a Python integer that can count something."""
+    """Return whether a value is a Python integer (not a bool) of at least ``at_least``."""
     return type(value) is int and value >= at_least

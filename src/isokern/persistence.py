@@ -1,8 +1,7 @@
-"""Models in files: no pickle inside, so that a file from a stranger can do nothing but be wrong.
+"""Save and load models without pickle, so that a file from an untrusted source cannot run code.
 
-A file holds a tree of plain values, arrays and objects of a closed list of classes, below. Each of these knows how to
-become a state and to be made from one, see ``isokern.parts``; a file names a class, and what happens then is written
-there.
+A file contains a tree of plain values, arrays and objects of the classes listed in ``ESTIMATORS`` and ``PARTS``. A part is
+saved as its state and rebuilt by its own ``from_state`` and ``check``, see ``isokern.parts``.
 """
 
 from __future__ import annotations
@@ -55,8 +54,8 @@ PARTS: tuple[type, ...] = (
 def save(model: Any, path: Path) -> None:
     """Save an estimator, fitted or not, to one file.
 
-    The file takes the place of an older one only when it is whole. A partitioning or kernel function of your own
-    cannot be saved, since that would need code in the file; use ``joblib.dump`` for such a model.
+    An older file is replaced atomically. Your own partitionings and kernel functions cannot be saved, because that
+    would require code in the file; use ``joblib.dump`` for such models.
 
     Parameters
     ----------
@@ -83,10 +82,10 @@ def save(model: Any, path: Path) -> None:
 
 
 def load(path: Path) -> Any:
-    """Load an estimator that ``save`` has written; it predicts and learns on as the saved one would have.
+    """Load an estimator saved by ``save``; it predicts and continues learning exactly like the saved one.
 
-    No file can run code, and none takes absurdly more memory than its own size; one that is truncated, changed or of
-    another kind is an error.
+    Loading never runs code from the file and bounds its memory by the file's size. Truncated, altered and foreign
+    files raise a ValueError.
 
     Parameters
     ----------
@@ -98,7 +97,7 @@ def load(path: Path) -> Any:
     """
     model = read_file(path)
     if type(model) not in ESTIMATORS:
-        raise ValueError(f"{os.fspath(path)}: it must hold an estimator; got {_name(model)}.")
+        raise ValueError(f"{os.fspath(path)}: it must contain an estimator; got {_name(model)}.")
     return model
 
 
@@ -118,7 +117,7 @@ def write_file(path: Path, value: Any) -> None:
 
 
 def read_file(path: Path) -> Any:
-    """Return what ``write_file`` has written.
+    """Read a file written by ``write_file``.
 
     Parameters
     ----------
@@ -126,8 +125,8 @@ def read_file(path: Path) -> Any:
 
     Returns
     -------
-    value : what was written
-        An object that was there twice is so again.
+    value : the value that was written
+        Objects that occurred several times are shared again.
     """
     with open_container(path) as reader:
         value = _Decoder(reader).decode(reader.header)
@@ -136,7 +135,7 @@ def read_file(path: Path) -> Any:
 
 
 class _Kind(NamedTuple):
-    """How objects of a class become a state and are made from one, see ``isokern.parts``."""
+    """How objects of a class are converted to a state and rebuilt, see ``isokern.parts``."""
 
     cls: type
     state: Callable[[Any], State]
@@ -156,9 +155,9 @@ _BIT_GENERATORS = {name: getattr(np.random, name) for name in ("MT19937", "PCG64
 
 
 def _make_bit_generator(state: State) -> Any:
-    # NumPy does not check where in their numbers MT19937 and Philox stand.
+    # NumPy does not validate the position in the buffers of MT19937 and Philox.
     if not (0 <= state["state"].get("pos", 0) <= 624 and 0 <= state.get("buffer_pos", 0) <= 4):
-        raise ValueError("the place of a bit generator must be within its numbers.")
+        raise ValueError("the position of a bit generator must be within its buffer.")
     generator = _BIT_GENERATORS[state["bit_generator"]](0)
     generator.state = {key: value for key, value in state.items() if key not in ("has_gauss", "gauss")}
     return generator
@@ -170,18 +169,18 @@ def _make_random_state(state: State) -> np.random.RandomState:
     return random_state
 
 
-def _anything_goes(value: Any) -> None:
-    """Check nothing."""
+def _unchecked(value: Any) -> None:
+    """Accept any value."""
 
 
-_OTHERS = (  # objects of other libraries that parameters and parts hold
-    _Kind(FrozenEstimator, vars, functools.partial(restore_estimator, FrozenEstimator), _anything_goes),
-    _Kind(np.random.RandomState, lambda rng: rng.get_state(legacy=False), _make_random_state, _anything_goes),
+_OTHERS = (  # classes of other libraries that occur in parameters and parts
+    _Kind(FrozenEstimator, vars, functools.partial(restore_estimator, FrozenEstimator), _unchecked),
+    _Kind(np.random.RandomState, lambda rng: rng.get_state(legacy=False), _make_random_state, _unchecked),
     _Kind(
         np.random.Generator,
         lambda rng: rng.bit_generator.state,
         lambda state: np.random.Generator(_make_bit_generator(state)),
-        _anything_goes,
+        _unchecked,
     ),
 )
 _KINDS = {kind.cls.__name__: kind for kind in (*map(_estimator, ESTIMATORS), *map(_part, PARTS), *_OTHERS)}
@@ -191,15 +190,15 @@ _TABLES = {cls.__name__: cls for cls in (sparse.csr_array, sparse.csr_matrix)}
 
 
 class _Encoder:
-    """Turns values into a header; arrays are put aside in the order of their descriptions."""
+    """Encode values as a JSON header; collect arrays in the order of their descriptions."""
 
     def __init__(self) -> None:
         self.arrays: list[NDArray[Any]] = []
-        self._done: list[Any] = []  # objects, kept alive so that no other gets the id of one of them
-        self._numbers: dict[int, int] = {}  # id of an object -> its place among those
+        self._done: list[Any] = []  # encoded objects, kept alive so that ids stay unique
+        self._numbers: dict[int, int] = {}  # id of an object -> its index in _done
 
     def encode(self, value: Any, where: str) -> Any:
-        """Return what stands for a value in the header; ``where`` names it in errors."""
+        """Return the header entry of a value; ``where`` names the value in errors."""
         kind = type(value)
         if kind in _PLAIN or (kind is float and math.isfinite(value)):
             return value
@@ -250,14 +249,14 @@ class _Encoder:
 
 
 class _Decoder:
-    """Turns a header back into values. It knows all there can be, and calls nothing that the file names."""
+    """Decode a header. Only known kinds and classes are decoded; nothing named by the file is called."""
 
     def __init__(self, reader: ContainerReader) -> None:
         self._reader = reader
         self._objects: list[Any] = []
 
     def decode(self, header: Any) -> Any:
-        """Return the value that a header stands for."""
+        """Return the value of a header entry."""
         if type(header) is list:
             return [self.decode(item) for item in header]
         if type(header) is not dict:
@@ -310,7 +309,7 @@ class _Decoder:
 
 def _cannot_save(what: str, where: str) -> ValueError:
     return ValueError(
-        f"model must be of isokern's own parts to be saved; got {what} in {where}. Use joblib.dump for it, and "
+        f"model must consist of isokern's own parts to be saved; got {what} in {where}. Use joblib.dump for it, and "
         "joblib.load only for files that you trust."
     )
 

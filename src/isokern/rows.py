@@ -1,7 +1,7 @@
-"""What counts as rows of input, and how the core gets to see them: in blocks, copied only where they must be.
+"""Validate input once, and pass it to the compiled core in blocks, copying only where necessary.
 
-Rows are validated once, on the way in: ``read_rows`` gives a *table*, a NumPy array or SciPy CSR of finite numbers, and
-whatever is given a table relies on that.
+``read_rows`` turns any input into a *table*: a NumPy array or SciPy CSR matrix of finite numbers. Code that receives a
+table does not validate it again.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from isokern.arrays import check_detached, is_foreign, to_host
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _BLOCK_ROWS = 8192
-_FEW_ROWS = 3  # that are one block however blocks are cut
+_FEW_ROWS = 3  # always one block: skips the computation of the block size
 _BLOCK_VALUES = 2**21
 
 
 class CsrRows(NamedTuple):
-    """Sparse rows as the core takes them: in each row the columns ascend."""
+    """Sparse rows in the core's format: CSR with ascending columns in each row."""
 
     values: NDArray[Any]
     columns: NDArray[np.int32]
@@ -38,40 +38,40 @@ class CsrRows(NamedTuple):
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """Return the rows that have this state."""
+        """Rebuild rows from their state."""
         return cls(**state)
 
     def check(self) -> None:
-        """Do nothing: the core looks at sparse rows whenever it is given some."""
+        """Do nothing: the core validates sparse rows on every call."""
 
 
 CoreRows = NDArray[Any] | CsrRows
 
 
 def accept_sparse(tags: Any) -> Any:
-    """Return the tags of an estimator whose rows may be sparse."""
+    """Return estimator tags that declare support for sparse input."""
     tags.input_tags.sparse = True
     return tags
 
 
 def read_rows(estimator: Any, X: Any, *, reset: bool, min_rows: int = 2) -> Any:
-    """Return rows as an array or CSR of finite numbers; the one place where input is validated.
+    """Validate rows and return them as a table. This is the only place where input is validated.
 
     Parameters
     ----------
     estimator : estimator
-        With ``reset`` it learns the number and names of the columns, else X must have those that it knows.
+        With ``reset``, stores the number and names of the columns; without it, X must match them.
     X : {array-like, sparse matrix, data frame} of shape (n, d)
-        An array of another library, such as a tensor, comes to the host.
+        Arrays of other libraries, such as tensors, are copied to the host.
     reset : bool
     min_rows : int, default=2
-        How many rows there must be with ``reset``; without it, one is enough.
+        Minimum number of rows with ``reset``; otherwise the minimum is 1.
 
     Returns
     -------
-    table : ndarray or CSR, of X's own dtype if that is numeric
+    table : ndarray or CSR matrix; numeric dtypes are kept
     """
-    if not reset and _is_plain(estimator, X):  # scikit-learn's checks take longer than to predict a few rows
+    if not reset and _is_plain(estimator, X):  # validate_data takes longer than predicting a few rows
         check_block_finite(X, 0, None)
         return X
     if is_foreign(X):
@@ -93,7 +93,7 @@ def read_rows(estimator: Any, X: Any, *, reset: bool, min_rows: int = 2) -> Any:
 
 
 def _is_plain(estimator: Any, X: Any) -> bool:
-    """Return whether X is an array that needs no conversion, has the right columns, and no names to compare."""
+    """Return whether X is a C-contiguous float array with the right number of columns and no names to compare."""
     return (
         type(X) is np.ndarray
         and X.ndim == 2
@@ -106,10 +106,10 @@ def _is_plain(estimator: Any, X: Any) -> bool:
 
 
 def row_blocks(table: Any) -> Iterator[tuple[int, CoreRows]]:
-    """Yield (number of the first row, rows) for consecutive blocks of a table.
+    """Yield (index of the first row, rows in the core's format) for consecutive blocks of a table.
 
-    Blocks of float32 and float64 arrays and of canonical CSR with int32 indices are views; anything else is converted
-    block by block, so that a large input never exists twice.
+    Blocks of contiguous float arrays and canonical CSR matrices are views. Other input is converted block by block, so
+    a large table is never copied as a whole.
     """
     n = table.shape[0]
     if n <= _FEW_ROWS:
@@ -122,7 +122,7 @@ def row_blocks(table: Any) -> Iterator[tuple[int, CoreRows]]:
 
 
 def check_finite(table: Any, names: NDArray[Any] | None = None) -> None:
-    """Raise if a table holds NaN or infinity; the error names the column and the first such row."""
+    """Raise if a table contains NaN or infinity; the error names the column and the first such row."""
     if table.dtype.kind in "biu":
         return
     if not sparse.issparse(table) and table.flags.c_contiguous and table.dtype in FLOATS:
@@ -133,7 +133,7 @@ def check_finite(table: Any, names: NDArray[Any] | None = None) -> None:
 
 
 def core_rows(X: Any, begin: int, end: int) -> CoreRows:
-    """Return rows begin to end of X in the core's form."""
+    """Return rows begin to end of X in the core's format."""
     if isinstance(X, np.ndarray):
         return np.ascontiguousarray(_as_float(X[begin:end]))
     first, last = int(X.indptr[begin]), int(X.indptr[end])
@@ -161,7 +161,7 @@ def as_scipy(rows: CoreRows) -> Any:
 
 
 def csr_class() -> Any:
-    """Return the class of the CSR that scikit-learn is set to give."""
+    """Return the CSR class that scikit-learn is configured to return."""
     return sparse.csr_array if get_config().get("sparse_interface") == "sparray" else sparse.csr_matrix
 
 
@@ -170,16 +170,16 @@ def _as_float(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _canonical(rows: CsrRows) -> CsrRows:
-    """Sort the columns of each row and add up repeated entries."""
+    """Sort the columns of each row and sum duplicate entries."""
     table = as_scipy(rows).copy()
-    table.check_format(full_check=True)  # raises on columns and starts that lie outside
+    table.check_format(full_check=True)  # raises if an index is out of range
     table.sum_duplicates()
     starts = table.indptr.astype(np.int64)
     return CsrRows(table.data, table.indices.astype(np.int32), starts, rows.n_columns)
 
 
 def check_block_finite(rows: CoreRows, first_row: int, names: NDArray[Any] | None) -> None:
-    """Raise if rows, the first of which has that number, hold NaN or infinity."""
+    """Raise if rows contain NaN or infinity; ``first_row`` is the index of the first of them in the input."""
     values = rows.values if isinstance(rows, CsrRows) else rows.ravel()
     place = _core.find_nonfinite(values)
     if place < 0:

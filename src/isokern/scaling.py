@@ -1,4 +1,4 @@
-"""Scaling of columns, learned with a map and frozen with it."""
+"""Scale columns by parameters that are fitted with the feature map and fixed afterwards."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ SCALERS: dict[str, tuple[Any, Any, Any]] = {
 
 @dataclass(eq=False)
 class Scaling(Part):
-    """The map x -> (x - offset) / divisor, column by column, in float64."""
+    """Scale each column by (x - offset) / divisor, in float64."""
 
     offset: NDArray[np.float64]
     divisor: NDArray[np.float64]
 
     @classmethod
     def learn(cls, scale: str | None, table: Any) -> Scaling | None:
-        """Learn a scaling by its name from a table; None is none."""
+        """Fit the scaling of that name to a table; None means no scaling."""
         return None if scale is None else cls.of(scale, fitted_scaler(scale, table))
 
     @classmethod
     def of(cls, scale: str, scaler: Any) -> Scaling:
-        """Return what scikit-learn's scaler of that name has learned."""
+        """Return the scaling of a fitted scikit-learn scaler."""
         _, offset, divisor = SCALERS[scale]
         return cls(offset(scaler).astype(np.float64), divisor(scaler).astype(np.float64))
 
     def apply(self, rows: CoreRows) -> CoreRows:
         """Return scaled rows."""
         if isinstance(rows, CsrRows) and self.offset.any():
-            raise ValueError("X must be dense: the scaling was learned on dense rows and moves zeros; got sparse X.")
+            raise ValueError("X must be dense: the scaling was fitted to dense rows and shifts zeros; got sparse X.")
         with np.errstate(over="ignore", invalid="ignore"):
             if isinstance(rows, CsrRows):
                 return rows._replace(values=_checked(rows.values.astype(np.float64) / self.divisor[rows.columns]))
@@ -57,31 +57,31 @@ class Scaling(Part):
         return sparse.vstack(blocks, format="csr") if sparse.issparse(table) else np.concatenate(blocks)
 
     def check(self) -> None:
-        """Raise unless there is one offset and one divisor for each column."""
+        """Raise unless offsets and divisors are vectors of the same length."""
         need_array(self.offset, np.float64, 1, "offset")
         need_array(self.divisor, np.float64, 1, "divisor")
-        need(self.offset.shape == self.divisor.shape, "offset and divisor must have one length")
+        need(self.offset.shape == self.divisor.shape, "offset and divisor must have the same length")
 
 
 def fitted_scaler(scale: str, table: Any) -> Any:
-    """Return scikit-learn's scaler of that name, fitted to a table block by block."""
+    """Fit scikit-learn's scaler of that name to a table, block by block."""
     scaler = SCALERS[scale][0]()
     for _, rows in row_blocks(table):
         if isinstance(rows, CsrRows) and scale != "maxabs":
-            raise ValueError(f'scale must be None or "maxabs" for sparse X, whose zeros stay zeros; got {scale!r}.')
+            raise ValueError(f'scale must be None or "maxabs" for sparse X, which must keep its zeros; got {scale!r}.')
         scaler.partial_fit(as_scipy(rows))
     return scaler
 
 
 def joined_scaler(scale: str, scalers: Iterable[Any]) -> Any:
-    """Return a scaler that has learned what all these have, each from rows of its own."""
+    """Merge scalers that were fitted to different rows."""
     joined = SCALERS[scale][0]()
     for scaler in scalers:
         joined.partial_fit(*_STAND_INS[scale](scaler))
     return joined
 
 
-# Few rows that teach a scaler what all the rows have taught another; those of "standard" have weights.
+# A few rows to which fitting a scaler gives the statistics of a fitted one; those of "standard" are weighted.
 _STAND_INS: dict[str, Callable[[Any], tuple[Any, ...]]] = {
     "minmax": lambda scaler: (np.stack([scaler.data_min_, scaler.data_max_]),),
     "standard": lambda scaler: (
@@ -94,12 +94,12 @@ _STAND_INS: dict[str, Callable[[Any], tuple[Any, ...]]] = {
 
 
 def check_scale(scale: object) -> None:
-    """Raise if a parameter is not the name of a scaling, or None."""
+    """Raise unless ``scale`` is None or the name of a scaling."""
     if scale is not None and not (isinstance(scale, str) and scale in SCALERS):
         raise ValueError(f"scale must be None, {one_of(SCALERS)}; got {scale!r}.")
 
 
 def _checked(values: NDArray[np.float64]) -> NDArray[np.float64]:
     if _core.find_nonfinite(values.reshape(-1)) >= 0:
-        raise ValueError("scale must leave X finite, but its values are too large for that; give scale=None.")
+        raise ValueError("scale must leave X finite, but scaled values overflow; use scale=None.")
     return values
