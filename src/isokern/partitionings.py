@@ -46,7 +46,7 @@ class Partitioning(Protocol):
 class IsolationTrees(Part):
     """Isolation trees: random splits on random columns until every sampled point is isolated in a leaf.
 
-    ``arrays`` holds the nodes of all trees, one tree after the other, and the index of each root in ``starts``. An inner
+    ``arrays`` holds the nodes of all trees, one tree after the other; ``starts`` has the index of each root. An inner
     node sends a row to ``left`` if its value in ``column`` is below ``split``, else to ``left + 1``. A leaf stores
     ``-1 - cell`` in ``left``.
     """

@@ -1,7 +1,7 @@
 """Save and load models without pickle, so that a file from an untrusted source cannot run code.
 
-A file contains a tree of plain values, arrays and objects of the classes listed in ``ESTIMATORS`` and ``PARTS``. A part is
-saved as its state and rebuilt by its own ``from_state`` and ``check``, see ``isokern.parts``.
+A file contains a tree of plain values, arrays and objects of the classes listed in ``ESTIMATORS`` and ``PARTS``. A part
+is saved as its state and rebuilt by its own ``from_state`` and ``check``, see ``isokern.parts``.
 """
 
 from __future__ import annotations
