@@ -1,3 +1,7 @@
+// Scans arrays for NaN and infinity, and checks CSR index arrays.
+//
+// In: values or index arrays. Out: the index of the first non-finite value, or a yes or no. The scan sums x - x over
+// short blocks with SIMD, which needs no branch per value; only a block whose sum is NaN is searched value by value.
 #include "checks.hpp"
 
 #include <algorithm>
@@ -10,7 +14,8 @@ namespace isokern {
 
 namespace {
 
-// x - x is 0 for finite x and NaN otherwise, so the sum over a block tells whether to look closer.
+//  sum_k (values[k] - values[k]) == 0
+// x - x is 0 for finite x and NaN otherwise. Independent partial sums let the compiler vectorise the loop.
 template <class Value> bool are_finite(const Value *values, std::int64_t n) {
     constexpr std::int64_t kLanes = 16;
     Value sums[kLanes] = {};
@@ -23,11 +28,13 @@ template <class Value> bool are_finite(const Value *values, std::int64_t n) {
         sum += part;
     for (; k < n; ++k)
         sum += values[k] - values[k];
-    return sum == Value(0); // not when it is NaN
+    return sum == Value(0); // false if the sum is NaN
 }
 
 } // namespace
 
+// Threads share the smallest index found so far in `first` (n: none). A tile stops at it, and a thread that finds a
+// smaller one writes it by compare-and-swap, so the result does not depend on the order of tiles.
 template <class Value> std::int64_t first_nonfinite(const Value *values, std::int64_t n) {
     constexpr std::int64_t kBlock = 1024, kTile = 1 << 16, kMany = 1 << 21;
     std::atomic<std::int64_t> first{n};

@@ -1,7 +1,9 @@
-// Points in chunks of near ones, so that whole chunks can be passed over, and the nearest be looked at first.
+// Groups points spatially for nearest-neighbour search: the leaves of a k-d tree, with bounding boxes.
 //
-// Space is halved again and again at the median of the coordinate that varies most; what is left is a chunk. Around
-// each chunk lies a box, and no point in it is nearer to x than the box is.
+// In: coordinates of points, the number of points in a chunk. Out: an order of the points in which each chunk is
+// contiguous, the chunk for a row, and squared distances from a row to all bounding boxes. A range of points is split
+// at the median of the coordinate with the largest variance until it is one chunk, that is one leaf. No point of a
+// chunk is nearer to x than its bounding box, so the search visits chunks nearest first and prunes by the box distance.
 #pragma once
 
 #include <algorithm>
@@ -12,11 +14,11 @@
 
 namespace isokern {
 
-constexpr std::int64_t kBoxSides = 16; // coordinates that boxes are made of, the first there are
+constexpr std::int64_t kBoxSides = 16; // splits and bounding boxes use the first kBoxSides coordinates only
 
 class Chunks {
   public:
-    // coordinates: n x n_coordinates      length: of a chunk, but the last may be shorter
+    // coordinates: n x n_coordinates      length: points of a chunk; the last chunk may be shorter
     Chunks(const float *coordinates, std::int64_t n, std::int64_t n_coordinates, std::int64_t length)
         : length_(length), n_axes_(std::min(n_coordinates, kBoxSides)), order_(static_cast<std::size_t>(n)) {
         std::iota(order_.begin(), order_.end(), 0);
@@ -30,10 +32,10 @@ class Chunks {
 
     std::int64_t size() const { return n_chunks_; }
 
-    // The points, chunk after chunk.
+    // The points' numbers, chunk after chunk.
     const std::vector<std::int32_t> &order() const { return order_; }
 
-    // The chunk in whose part of space x lies.
+    // The chunk (leaf) in whose part of space x lies, by descending the k-d tree.
     std::int64_t find(const float *x) const {
         std::int64_t at = 0, begin = 0, end = n_chunks_;
         while (end - begin > 1) {
@@ -46,7 +48,8 @@ class Chunks {
         return begin;
     }
 
-    // squares[c] = the squared distance of x to the box of chunk c.
+    //  squares[c] = sum_j max(low[j, c] - x[j], x[j] - high[j, c], 0)^2: the squared distance of x to the box of chunk
+    //  c
     void distances(const float *x, float *squares) const {
         std::fill_n(squares, n_chunks_, 0.0f);
         for (std::int64_t j = 0; j < n_axes_; ++j) {
@@ -62,10 +65,11 @@ class Chunks {
     struct Cut {
         std::int64_t axis;
         float value;
-        std::int64_t below = 0, above = 0; // cuts of the halves
+        std::int64_t below = 0, above = 0; // the cuts of the two halves; unused if a half is a chunk
     };
 
-    // Orders the points of chunks begin to end; returns the number of the cut.
+    // Partitions the points of chunks begin .. end - 1 at their median chunk boundary, recursively (quickselect).
+    //   changed: order_, cuts_      returns the number of the cut
     std::int64_t halve(const float *coordinates, std::int64_t stride, std::int64_t begin, std::int64_t end) {
         if (end - begin <= 1)
             return 0;
@@ -86,7 +90,7 @@ class Chunks {
         return number;
     }
 
-    // The coordinate that varies most, judged by some of the points.
+    // The coordinate with the largest variance, estimated from at most 2048 of the points.
     template <class Iterator>
     std::int64_t widest(const float *coordinates, std::int64_t stride, Iterator first, Iterator last) const {
         const std::int64_t step = (last - first + 2047) / 2048;
@@ -109,6 +113,7 @@ class Chunks {
         return best;
     }
 
+    // Extends the bounding box of a chunk to a point.
     void widen(const float *point, std::int64_t chunk) {
         for (std::int64_t j = 0; j < n_axes_; ++j) {
             float &low = lows_[j * n_chunks_ + chunk], &high = highs_[j * n_chunks_ + chunk];

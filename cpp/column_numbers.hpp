@@ -1,4 +1,7 @@
-// Dense numbers for the few columns that matter out of possibly millions: an open-addressing hash table.
+// Numbers the columns that occur, in order of first appearance, out of possibly millions of columns.
+//
+// In: column numbers. Out: consecutive numbers 0, 1, .... The structure is a hash table with linear probing and
+// Fibonacci hashing, at most half full. Unlike ColumnRanks it can grow while it is used.
 #pragma once
 
 #include <bit>
@@ -14,7 +17,7 @@ class ColumnNumbers {
 
     std::int32_t size() const { return size_; }
 
-    // The column's number, given in the order of first calls.
+    // The column's number; a new column gets the next one.
     std::int32_t number(std::int32_t column) {
         if (2 * (static_cast<std::size_t>(size_) + 1) > columns_.size())
             grow();
@@ -33,6 +36,7 @@ class ColumnNumbers {
     }
 
   private:
+    // Where the column is in the table, or the free slot where it belongs. The factor is kStep of random.hpp.
     std::size_t slot_of(std::int32_t column) const {
         const std::size_t mask = columns_.size() - 1;
         std::size_t slot = (static_cast<std::uint64_t>(column) * 0x9E3779B97F4A7C15u >> 32) & mask;

@@ -1,5 +1,8 @@
-// Dense numbers, in ascending order, for the few columns that matter out of possibly millions: a bit for each column
-// and, for each word of bits, how many columns come before it. Pages of words without a column are one and the same.
+// Numbers the columns that occur in splits, in ascending order, out of possibly millions of columns.
+//
+// In: column numbers, by add. Out: find gives a column's number 0, 1, ..., or -1. The structure is a bit vector with
+// rank support (succinct data structures): one bit per column and, for each 64-bit word, the number of columns before
+// it, so that a lookup is a page, a word and a popcount. All pages without a column share one empty page.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +28,8 @@ class ColumnRanks {
         words_[place(column)].bits |= bit(column);
     }
 
-    // To be called after the last column has been added.
+    // Numbers the columns. Call it once, after the last column has been added.
+    //  n_before[w] = the number of bits set in all words before w
     void number() {
         size_ = 0;
         for (const std::int32_t page : pages_)
@@ -60,7 +64,7 @@ class ColumnRanks {
         return pages_[c / kPageColumns] * kPageWords + c / 64 % kPageWords;
     }
 
-    std::vector<std::int32_t> pages_; // by column / kPageColumns; page 0 is empty
+    std::vector<std::int32_t> pages_; // column / kPageColumns -> page; page 0 is the shared empty one
     std::vector<Word> words_;
     std::int32_t size_ = 0;
 };

@@ -1,3 +1,7 @@
+// Detects the CPU's instruction set by CPUID, through the compiler's built-ins.
+//
+// In: CPUID, ISOKERN_ISA. Out: one InstructionSet for the whole process. ISOKERN_ISA can only narrow the choice, so
+// that tests can run every kernel that the CPU supports; an unknown name is ignored.
 #include "cpu.hpp"
 
 #include <algorithm>
@@ -10,6 +14,7 @@ namespace {
 
 constexpr std::array<const char *, 4> kNames{"baseline", "avx2", "avx512", "avx512vnni"};
 
+// Asks for the extensions that CMakeLists.txt compiles the kernels with.
 InstructionSet widest() {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&

@@ -1,15 +1,18 @@
-// What the CPU can do.
+// Detects the SIMD instruction set of the CPU, for dispatch at run time.
+//
+// In: the CPU, and optionally the environment variable ISOKERN_ISA. Out: the instruction set to use. The files
+// *_kernel.cpp are compiled once per instruction set; best_products, best_similarities and best_descents choose by it.
 #pragma once
 
 namespace isokern {
 
-// In ascending order; those of x86-64 other than the baseline are compiled for it only.
+// In ascending order. All but the baseline exist on x86-64 only.
 enum class InstructionSet { baseline, avx2, avx512, avx512vnni };
 
-// The widest that this CPU runs, or the narrower one that the environment variable ISOKERN_ISA names.
+// The widest set that this CPU supports, or a narrower one if the environment variable ISOKERN_ISA names it. Read once.
 InstructionSet instruction_set();
 
-// Its name: "baseline", "avx2", "avx512" or "avx512vnni".
+// The set's name: "baseline", "avx2", "avx512" or "avx512vnni".
 const char *name_of(InstructionSet set);
 
 } // namespace isokern

@@ -1,10 +1,11 @@
-// Descending isolation trees: who takes which rows.
+// Maps rows to the leaves of isolation trees: checks the trees and chooses an algorithm by the shape of the input.
 //
-// Dense rows of few columns go down many packed trees at once (descents.hpp). Of many columns: a group of rows goes
-// down one tree side by side, and a tile of rows stays in the cache for all trees.
-//
-// Sparse rows follow zero paths (zero_paths.hpp), unless they have few columns and are not very sparse, or the trees
-// not deep: then they are written out in full for the packed trees.
+// In: the nodes of a forest; then dense or CSR rows. Out: the cell of each row in each tree.
+//  - Dense rows, trees that can be packed: vectorised traversal of many trees at once (descents.hpp).
+//  - Dense rows, other trees (more than 4096 columns, or 2^20 nodes or cells in a tree): 16 rows descend a tree in
+//    lockstep, so that their cache misses overlap; a tile of rows stays in the cache for all trees.
+//  - CSR rows: zero paths (zero_paths.hpp) if there are many columns, or if the rows are very sparse and the trees peel
+//    (kSparse and kPeeling below); otherwise the rows are densified, tile by tile, for the packed trees.
 #include "trees.hpp"
 
 #include <algorithm>
@@ -15,14 +16,16 @@
 namespace isokern {
 
 static constexpr std::int64_t kTile = 128;        // rows that stay in the cache
-static constexpr std::int64_t kFewColumns = 2048; // up to here sparse rows may be written out in full
+static constexpr std::int64_t kFewColumns = 2048; // up to here sparse rows may be densified
 
-// Sparse rows of few columns are quicker on zero paths if the trees have at least that share of splits on them, and the
-// rows at most that share of stored values (measured with psi = 256 and 4096, with and without a limit of depth).
+// Sparse rows of few columns are faster on zero paths if at least the share kPeeling of all splits lies on the zero
+// paths from the roots, and at most the share kSparse of the rows' values is stored (measured with psi = 256 and 4096,
+// with and without a limit of depth).
 static constexpr double kPeeling = 0.07;
 static constexpr double kSparse = 0.05;
 
-// Throws if a node points outside. The column of a leaf is read, too: descending does not stop to ask.
+// Throws unless all columns, children and cells are within bounds and children come after their parent. The column of a
+// leaf is checked too, because the traversal reads it before it knows that the node is a leaf.
 static void check_nodes(const std::int32_t *column, const std::int32_t *left, std::int64_t size, std::int64_t n_columns,
                         std::int64_t n_cells) {
     if (size == 0)
@@ -33,11 +36,13 @@ static void check_nodes(const std::int32_t *column, const std::int32_t *left, st
         is_sound &= left[k] < 0 ? ~left[k] < n_cells : left[k] > k && left[k] < size - 1;
     }
     if (!is_sound)
-        throw std::invalid_argument("a tree's node points outside of its tree, columns or cells.");
+        throw std::invalid_argument(
+            "a tree's nodes must point to existing columns, later nodes of the tree, or cells.");
 }
 
-// Throws if two nodes share a child: a few dozen nodes could have more paths than there is memory for. Whether a node
-// is a leaf cannot be foretold, so a leaf is taken for the parent of nodes behind the last.
+// Throws if two nodes share a child. A few dozen such nodes could have exponentially many paths, and zero paths would
+// need memory for all of them. Without a branch, since leaves are unpredictable: a leaf marks two dummy entries behind
+// the last node instead of children.
 static void check_parents(const std::int32_t *left, std::int64_t size) {
     std::vector<char> has_parent(static_cast<std::size_t>(size + 2));
     char has_two = 0;
@@ -68,17 +73,17 @@ TreeMap::TreeMap(const double *split, const std::int32_t *column, const std::int
         zero_paths_ = ZeroPaths(split, column, left, starts_, n_columns);
 }
 
-// Whether sparse rows can go down the packed trees.
+// Whether sparse rows can be densified for the packed trees.
 bool TreeMap::can_write_out() const { return n_columns_ <= kFewColumns && !packed_.are_none(); }
 
-// Whether sparse rows are quicker on zero paths.
+// Whether these rows use zero paths: they cannot be densified, or are expected to be slower that way.
 template <class Value> bool TreeMap::follow_zero_paths(const CsrRows<Value> &rows) const {
     const auto n_stored = static_cast<double>(rows.starts[rows.n_rows] - rows.starts[0]);
     const double n_values = static_cast<double>(rows.n_rows) * static_cast<double>(rows.n_columns);
     return !can_write_out() || (!zero_paths_.are_none() && n_stored <= kSparse * n_values);
 }
 
-// Reads a row's columns one after the other; a group of rows keeps many loads in flight.
+// Traverses one tree at a time with a group of rows in lockstep, which keeps many loads in flight.
 template <class Rows, class Cell> class TreeMap::DenseWorker {
   public:
     DenseWorker(const TreeMap &map, const Rows &rows, Cell *cells) : map_(map), rows_(rows), cells_(cells) {}
@@ -96,6 +101,9 @@ template <class Rows, class Cell> class TreeMap::DenseWorker {
   private:
     static constexpr int kGroup = 16;
 
+    //  at <- left[at] + !(x[column[at]] < split[at]) until all rows of the group are at leaves
+    //  in: the tree, rows first_row .. first_row + group - 1      out: their cells in this tree
+    // Rows that have arrived stay where they are; conditional moves instead of branches, which would be unpredictable.
     template <int group> void descend(std::int64_t tree, std::int64_t first_row) {
         const Node *nodes = map_.nodes_.data() + map_.starts_[tree];
         const auto *row = rows_.row(first_row);
@@ -120,7 +128,8 @@ template <class Rows, class Cell> class TreeMap::DenseWorker {
     Cell *cells_;
 };
 
-// Writes sparse rows out in full. Between tiles all values are zero: what was written is cleared, and nothing else.
+// Densifies sparse rows for the packed trees. Between tiles the buffer is all zero: only the entries that a tile has
+// written are cleared after it.
 template <class Value, class Cell> class TreeMap::DensifyingWorker {
   public:
     DensifyingWorker(const TreeMap &map, const CsrRows<Value> &rows, Cell *cells)
@@ -134,6 +143,7 @@ template <class Value, class Cell> class TreeMap::DensifyingWorker {
     }
 
   private:
+    // Calls visit(index into values_, value) for the stored values of rows begin to end.
     template <class Visit> void for_each_place(std::int64_t begin, std::int64_t end, Visit visit) const {
         for (std::int64_t r = begin; r < end; ++r)
             for (std::int64_t k = rows_.starts[r]; k < rows_.starts[r + 1]; ++k)
@@ -149,7 +159,7 @@ template <class Value, class Cell> class TreeMap::DensifyingWorker {
 
 template <class Rows, class Cell> void TreeMap::apply(const Rows &rows, Cell *cells, int threads) const {
     if (rows.n_columns != n_columns_)
-        throw std::invalid_argument("the rows have another number of columns than the trees.");
+        throw std::invalid_argument("rows must have as many columns as the trees; got another number of columns.");
     descend(rows, cells, threads);
 }
 

@@ -1,3 +1,6 @@
+// Chooses the implementation of descents.hpp at run time. In: the CPU's instruction set. Out: a table of functions.
+//
+// There is a version for AVX-512, whose compress instructions compact the work list, and a scalar one for all others.
 #include "descents.hpp"
 
 #include "cpu.hpp"

@@ -1,14 +1,13 @@
-// Many rows on their way down many trees at once, for whatever vector unit the CPU has.
+// Vectorised (SIMD) traversal of many trees by many rows at once. In: packed trees, a tile of rows. Out: (row, leaf).
 //
-// The first levels of a tree are few nodes, and all rows are there: each node is compared with a vector of rows, and
-// which of the comparisons count for a row is worked out from the results, without a look into memory. The values of a
-// tile of rows stand column after column for that.
+// Top levels: all rows pass the few nodes there. Each node is compared with a vector of rows (the tile is stored column
+// by column), and bit operations on the results give each row's path: no gather, no branch.
 //
-// Below, what waits in a tree is memory, so the more rows are on their way the better; but paths differ in length, and
-// a group of rows would wait for its slowest. So the places where rows are, (row, node), stand in a list; all take a
-// few steps, then those that have come to a leaf are taken out and the list closes up. Nodes are packed into eight
-// bytes: a split rounded to float32, and where to go. Rounding keeps the order of any two numbers unless it makes them
-// equal, and only then are the exact ones compared.
+// Below: memory latency dominates, so many traversals should be in flight; but paths differ in length. A work list
+// holds the places of all traversals, (row, node) packed into 32 bits. All take a few steps, then those at leaves are
+// removed and the list is compacted (stream compaction). A node takes eight bytes: its split rounded to float32, and a
+// link. Rounding to nearest is monotonic, so the order of two rounded numbers is right unless they are equal; only then
+// are the exact ones compared.
 #pragma once
 
 #include <cstdint>
@@ -17,43 +16,45 @@ namespace isokern {
 
 constexpr int kColumnBits = 12, kNodeBits = 20; // of a packed node's link
 constexpr int kRowBits = 12;                    // a place is row << kNodeBits | node
-constexpr std::int64_t kPlacesAtOnce = 64;      // lists have room for so many more than there are places
+constexpr std::int64_t kPlacesAtOnce = 64;      // places processed together; work lists have room for as many more
 constexpr int kTopLevels = 4;
 constexpr int kTopNodes = (1 << kTopLevels) - 1;
 
-// Sends x to the node link >> kColumnBits if x[link & (2^kColumnBits - 1)] < split, else to the one after it. A leaf
-// sends everything to itself: its split is infinite.
+// Sends x to node link >> kColumnBits if x[link & (2^kColumnBits - 1)] < split, else to the node after it. A leaf has
+// an infinite split and links to itself, so that traversals that have arrived can keep stepping.
 struct PackedNode {
     float split;
     std::uint32_t link;
 };
 
-// A tree's first levels, made complete: what follows a leaf are leaves. Node k sends x to node 2 k + 1 or 2 k + 2.
+// The first kTopLevels levels of a tree as a complete binary tree in heap order: node k sends x to node 2 k + 1 or
+// 2 k + 2. A leaf above the last level is repeated down to it.
 struct TopNodes {
     float splits[kTopNodes];
     std::uint32_t columns[kTopNodes];
-    std::uint32_t nodes[kTopNodes];     // where they are among the packed ones
-    std::uint32_t below[kTopNodes + 1]; // the nodes of the next level, from left to right
+    std::uint32_t nodes[kTopNodes];     // their numbers among the packed nodes
+    std::uint32_t below[kTopNodes + 1]; // packed nodes of the level below the top, from left to right
 };
 
 struct PackedForest {
     const PackedNode *nodes;
-    const double *splits; // of the nodes, exact
+    const double *splits; // the exact splits of the nodes
     const TopNodes *tops; // by tree
 };
 
-// Some rows, fewer than 2^kRowBits.
+// A tile of at most 2^kRowBits rows.
 template <class Exact> struct RowTile {
-    const float *columns; // the values rounded to float32, [column][2^row_bits]: at least kLanes rows
+    const float *columns; // the values rounded to float32, [column][2^row_bits], padded to at least kLanes rows
     int row_bits;
-    const Exact *exact; // the values as they are, [row][column]
+    const Exact *exact; // the unrounded values, [row][column]
     std::int64_t n_rows, n_columns;
 };
 constexpr int kLaneBits = 4, kLanes = 1 << kLaneBits;
 
 struct Descents {
-    // Takes the rows down n_trees trees.
-    //   out: ends, (row, leaf) in any order, n_rows * n_trees; places is scratch, both with room for kPlacesAtOnce more
+    // Traverses the first n_trees trees of the forest with all rows of the tile.
+    //   out: ends, n_rows * n_trees places (row, leaf) in any order
+    //   scratch: places; both lists have room for kPlacesAtOnce more
     template <class Exact>
     using Descend = void (*)(const PackedForest &forest, std::int64_t n_trees, const RowTile<Exact> &rows,
                              std::uint32_t *places, std::uint32_t *ends);
@@ -62,7 +63,7 @@ struct Descents {
     Descend<double> doubles;
 };
 
-// The widest that this CPU runs.
+// The implementation for the widest instruction set that this CPU supports.
 const Descents &best_descents();
 
 } // namespace isokern

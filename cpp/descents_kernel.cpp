@@ -1,5 +1,8 @@
-// The steps of descents.hpp, compiled once for each vector unit (ISOKERN_ISA names it), so it must not include headers
-// with inline functions: the linker would be free to choose a copy that older CPUs cannot run.
+// The loops of descents.hpp: SIMD traversal of trees with a compacted work list (AVX-512), and a scalar version.
+//
+// In: packed trees, a tile of rows. Out: the leaf of each row in each tree. Compiled once per instruction set, which
+// ISOKERN_ISA names. So this file must not include headers with inline functions: of several compiled copies the linker
+// keeps one, possibly one that older CPUs cannot run.
 #include "descents.hpp"
 
 #if defined(__AVX512F__)
@@ -12,12 +15,12 @@
 namespace isokern {
 namespace {
 
-constexpr int kVectors = 4;      // vectors of lanes whose loads are in flight together
-constexpr int kFirstSteps = 5;   // below the top; few leaves are nearer to the root
-constexpr int kStepsBetween = 4; // between two looks for leaves
+constexpr int kVectors = 4;      // vectors processed together, so that the latencies of their gathers overlap
+constexpr int kFirstSteps = 5;   // steps below the top before the first compaction: few leaves are nearer to the root
+constexpr int kStepsBetween = 4; // steps between later compactions
 static_assert(kLanes * kVectors == kPlacesAtOnce);
 
-// Which way a value goes that equals the split when both are rounded.
+// Compares the exact numbers, for a value that equals the split when both are rounded to float32.
 template <class Exact>
 bool goes_right_exactly(const RowTile<Exact> &rows, std::int64_t row, std::int64_t column, double split) {
     return !(rows.exact[row * rows.n_columns + column] < split);
@@ -25,10 +28,11 @@ bool goes_right_exactly(const RowTile<Exact> &rows, std::int64_t row, std::int64
 
 #if defined(__AVX512F__)
 
-// Of each of sixteen rows, as a bit, what the one or the other says.
+// Bitwise select: per row (bit), if_so where `which` is set, else if_not.
 inline unsigned choose(unsigned which, unsigned if_not, unsigned if_so) { return if_not ^ ((if_not ^ if_so) & which); }
 
-// Sends sixteen rows from the first on through a tree's top; returns the nodes below.
+// Takes rows first .. first + 15 through the top of a tree; returns the packed nodes below it.
+//  right[k], bit l: row first + l would go right at top node k.      close[k]: it equals the split after rounding.
 template <class Exact>
 __m512i below_top(const PackedForest &forest, const TopNodes &top, const RowTile<Exact> &rows, std::int64_t first) {
     unsigned right[kTopNodes], close[kTopNodes], any = 0;
@@ -48,7 +52,9 @@ __m512i below_top(const PackedForest &forest, const TopNodes &top, const RowTile
                         goes_right_exactly(rows, first + l, top.columns[k], forest.splits[top.nodes[k]]);
                     right[k] = (right[k] & ~(1u << l)) | static_cast<unsigned>(is_right) << l;
                 }
-    unsigned at[kTopLevels]; // level -> which rows go right there
+    // Reduces the masks of each level to one, for the node that each row really reaches there: pairs of siblings are
+    // merged by the direction that the row took on the level above.
+    unsigned at[kTopLevels]; // level -> mask of the rows that go right there
     for (int level = 0; level < kTopLevels; ++level) {
         unsigned *nodes = right + (1 << level) - 1;
         for (int above = level; above-- > 0;)
@@ -56,6 +62,7 @@ __m512i below_top(const PackedForest &forest, const TopNodes &top, const RowTile
                 nodes[k] = choose(at[above], nodes[2 * k], nodes[2 * k + 1]);
         at[level] = nodes[0];
     }
+    // The directions, first level first, are the binary digits of the index into `below`.
     __m512i path = _mm512_setzero_si512();
     for (int level = 0; level < kTopLevels; ++level)
         path = _mm512_mask_add_epi32(path, static_cast<__mmask16>(at[level]), path,
@@ -63,6 +70,7 @@ __m512i below_top(const PackedForest &forest, const TopNodes &top, const RowTile
     return _mm512_permutexvar_epi32(path, _mm512_loadu_si512(top.below));
 }
 
+// Appends the places of all rows below a tree's top to the work list; returns its new end.
 template <class Exact>
 std::uint32_t *enter(const PackedForest &forest, std::int64_t tree, const RowTile<Exact> &rows, std::uint32_t *places) {
     const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -74,7 +82,7 @@ std::uint32_t *enter(const PackedForest &forest, std::int64_t tree, const RowTil
     return places + rows.n_rows;
 }
 
-// Sixteen rows and the nodes they are at.
+// Sixteen traversals: their rows and current nodes.
 template <class Exact> struct Lanes {
     __m512i row, at;
 
@@ -84,6 +92,8 @@ template <class Exact> struct Lanes {
         row = _mm512_srli_epi32(place, kNodeBits);
     }
 
+    // One step of each traversal:  left = link >> kColumnBits,  returns left + !(x[column] < split)
+    // The 8-byte nodes come by two 64-bit gathers, whose halves are sorted into splits and links.
     __m512i next(const PackedForest &forest, const RowTile<Exact> &rows) const {
         const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
         const __m512i odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
@@ -102,7 +112,8 @@ template <class Exact> struct Lanes {
         return _mm512_mask_add_epi32(left, goes_right, left, _mm512_set1_epi32(1));
     }
 
-    // Adds the lanes that have not moved to `ends`, and the others to `places`.
+    // Appends the traversals that have not moved, which are at leaves, to `ends`, and the others to `places`; both
+    // pointers advance. Only the first n_valid lanes count.
     void part(const __m512i &moved, std::int64_t n_valid, std::uint32_t *&places, std::uint32_t *&ends) const {
         const auto is_valid = static_cast<__mmask16>(n_valid >= kLanes ? 0xffff
                                                      : n_valid <= 0    ? 0
@@ -117,6 +128,7 @@ template <class Exact> struct Lanes {
     }
 
   private:
+    // Corrects goes_right for the lanes in is_close by comparing exact numbers. Rare, so kept out of the loop's code.
     __attribute__((noinline)) __mmask16 decided(unsigned goes_right, unsigned is_close, const __m512i &column,
                                                 const PackedForest &forest, const RowTile<Exact> &rows) const {
         std::int32_t columns[kLanes], nodes[kLanes], numbers[kLanes];
@@ -136,6 +148,7 @@ using Nodes = __m512i;
 
 #else
 
+// The same without SIMD: each row follows its own path through the top.
 template <class Exact>
 std::uint32_t *enter(const PackedForest &forest, std::int64_t tree, const RowTile<Exact> &rows, std::uint32_t *places) {
     const TopNodes &top = forest.tops[tree];
@@ -181,6 +194,7 @@ template <class Exact> struct Lanes {
         return moved;
     }
 
+    // Without a branch: each place is written to both lists, and only one of them advances.
     void part(const Nodes &moved, std::int64_t n_valid, std::uint32_t *&places, std::uint32_t *&ends) const {
         for (int k = 0; k < kLanes && k < n_valid; ++k) {
             const auto place =
@@ -196,6 +210,9 @@ template <class Exact> struct Lanes {
 
 #endif
 
+// Fills the work list, then steps and compacts until it is empty. Compaction is in place: no more places are kept than
+// have been read, so it never overwrites a place that is still to be read.
+//   in: forest, rows      changed: places (the work list)      out: ends
 template <class Exact>
 void descend(const PackedForest &forest, std::int64_t n_trees, const RowTile<Exact> &rows, std::uint32_t *places,
              std::uint32_t *ends) {
@@ -205,7 +222,7 @@ void descend(const PackedForest &forest, std::int64_t n_trees, const RowTile<Exa
     std::int64_t n = entered - places;
     for (int n_steps = kFirstSteps; n > 0; n_steps = kStepsBetween) {
         for (std::int64_t k = n; k % kPlacesAtOnce != 0; ++k)
-            places[k] = places[0]; // idle lanes
+            places[k] = places[0]; // valid places for idle lanes, whose results are ignored
         std::uint32_t *kept = places;
         for (std::int64_t begin = 0; begin < n; begin += kPlacesAtOnce) {
             Lanes<Exact> lanes[kVectors];

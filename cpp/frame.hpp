@@ -1,5 +1,8 @@
-// Dense points as float32, moved to their mean and scaled to at most 1, so that neither an offset nor a unit costs
-// precision.
+// Centres and scales dense points and rows before they become float32, so that offsets and units cost no precision.
+//
+// In: the points of a pool; then rows as doubles. Out: (x - centre) * scale as float32, and its squared length. The
+// centre is the mean of the points; the scale is a power of two that brings their coordinates to at most 1, so scaling
+// is exact. Also home of the definition of distance that all fast paths must agree with.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +15,12 @@
 
 namespace isokern {
 
-// Beyond these magnitudes squares overflow or vanish; what counts then is the distance as it is defined.
+// Beyond these magnitudes squares overflow or underflow in float64; bounds are then not used, only the distance itself.
 constexpr double kTooLarge = 1e140, kTooSmall = 1e-140;
 
 class Frame {
   public:
-    // The points with these numbers.
+    // Finds the mean and the range of each column over the points with these numbers, and from them the scale.
     template <class Value>
     Frame(const DenseRows<Value> &points, std::span<const std::int32_t> numbers)
         : centre_(static_cast<std::size_t>(points.n_columns)) {
@@ -42,8 +45,9 @@ class Frame {
             scale_ = std::ldexp(1.0, -std::ilogb(largest) - 1);
     }
 
-    // Writes a row as it is here, at values[j * stride]; returns its squared length, infinite if float32 cannot hold
-    // it.
+    //  values[j * stride] = (row[j] - centre[j]) * scale,  returns sum_j of their squares
+    // The squared length is infinite if float32 cannot hold it or the points' magnitudes are extreme: the caller then
+    // has no bounds for this row.
     float enter(std::span<const double> row, float *values, std::int64_t stride = 1) const {
         double square = 0.0;
         for (std::size_t j = 0; j < centre_.size(); ++j) {
@@ -57,10 +61,11 @@ class Frame {
   private:
     std::vector<double> centre_;
     double scale_ = 1.0;
-    bool is_usable_ = true; // false: magnitudes that only the distance itself can handle
+    bool is_usable_ = true; // false: the points' magnitudes are beyond kTooLarge or kTooSmall
 };
 
-// The squared distance as it is defined: summed in float64, columns ascending.
+//  sum_j (row[j] - point[j])^2
+// The squared distance by its definition (voronoi.hpp): in float64, columns ascending, without fused multiply-add.
 template <class Value> double distance(std::span<const double> row, const Value *point) {
     double sum = 0.0;
     for (std::size_t j = 0; j < row.size(); ++j) {

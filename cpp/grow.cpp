@@ -1,11 +1,12 @@
-// Growing isolation trees.
+// Grows isolation trees. In: rows, one sample of row numbers per tree, a seed. Out: the nodes of all trees (trees.hpp).
 //
-// A node has to draw uniformly from the columns that are not constant among its points, without looking at all columns.
-// It keeps a list of columns that includes those: it draws from the list, and a column that proves constant leaves the
-// list and is drawn no more, here and below, because a column constant in a node is constant in its children. When the
-// list runs empty, the points are equal. The larger child takes the list over; the smaller one gets a copy, or, where
-// that is shorter, a list of the columns in which its own points are not all zero. So each stored value costs at most
-// about log2(sample size) visits, however deep and lopsided the tree.
+// A node must draw uniformly from the columns that are not constant among its points, without scanning all columns. It
+// keeps a list that contains them and draws by rejection: a column that proves constant is deleted from the list, for
+// the node and its descendants, because a column constant in a node is constant in its children. An empty list means
+// that all points are equal. The larger child takes over its parent's list. The smaller child gets a copy or, where
+// that is shorter, a list of the columns in which its own points are not all zero. A point is in the smaller child at
+// most log2(sample size) times, so each stored value is listed at most that often, however unbalanced the tree
+// (small-to-large).
 #include "trees.hpp"
 
 #include <algorithm>
@@ -19,13 +20,14 @@
 namespace isokern {
 namespace {
 
-// A split s with lower < s <= upper, so that neither side is empty. Written as a mean, it cannot overflow.
+//  s = lower + u (upper - lower),  lower < s <= upper, so that neither side is empty.
+// A weighted mean cannot overflow, but may round to lower; s is then upper.
 double split_between(double lower, double upper, double u) {
     const double split = (1.0 - u) * lower + u * upper;
     return split > lower && split <= upper ? split : upper;
 }
 
-// A tree on its way, where there is room for all its nodes.
+// A tree under construction; its arrays have room for all nodes.
 struct Tree {
     double *split;
     std::int32_t *column, *left;
@@ -38,12 +40,13 @@ struct Tree {
     }
 };
 
-// Grows one tree after the other; has scratch space of its own.
+// Grows one tree after another; owns the scratch buffers.
 template <class Sample> class Grower {
   public:
     Grower(const Sample &sample, std::int64_t max_depth) : sample_(sample), max_depth_(max_depth) {}
 
-    // Returns the number of nodes.
+    // Grows a tree depth first, from a stack of nodes. Returns the number of nodes.
+    //   in: rows (the sample), key of the root's random stream      out: tree
     std::int32_t grow(RowNumbers rows, std::uint64_t key, Tree tree) {
         tree_ = tree;
         take(rows);
@@ -66,7 +69,7 @@ template <class Sample> class Grower {
         std::uint64_t key;
         std::int32_t index;
         std::int32_t n_slots;
-        std::int64_t first_slot; // its list in slots_, which holds every slot that is not constant among the points
+        std::int64_t first_slot; // where its list begins in slots_; it has every slot that is not constant in the node
 
         std::int32_t n_points() const { return end - begin; }
     };
@@ -95,6 +98,8 @@ template <class Sample> class Grower {
             waiting_.push_back(node);
     }
 
+    // Splits a node in two, or makes it a leaf if all its points are equal.
+    // A node's key gives its draws, and the keys of its children, so a tree does not depend on the order of growth.
     void divide(Node node) {
         Draws draws(node.key);
         if (!choose_slot(node, draws))
@@ -117,7 +122,8 @@ template <class Sample> class Grower {
         first.n_points() >= second.n_points() ? put_both(first, second) : put_both(second, first);
     }
 
-    // Draws a slot that is not constant; its values are then in values_. False if there is none.
+    // Draws a slot that is not constant in the node, by rejection; false if there is none.
+    //   changed: the node's list (constant slots are deleted)      out: slot_, range_, values_ of the node's points
     bool choose_slot(Node &node, Draws &draws) {
         std::int32_t *slots = slots_.data() + node.first_slot;
         while (node.n_slots > 0) {
@@ -131,9 +137,9 @@ template <class Sample> class Grower {
         return false;
     }
 
-    // The larger child, the left one if they are equal, takes the node's list of slots over. The smaller is grown
-    // first, so that at most log2(n) lists wait at a time; they lie one behind the other, and all behind the list of
-    // the node at hand is free.
+    // The larger child, or the left one of equal children, takes over the node's list of slots. The smaller is grown
+    // first, so the stack holds at most log2(n) lists. They lie in slots_ in the order of the stack, and everything
+    // behind the list of the current node is free.
     void put_both(const Node &larger, Node smaller) {
         if (!is_leaf(smaller))
             list_slots(smaller);
@@ -141,7 +147,7 @@ template <class Sample> class Grower {
         put(smaller);
     }
 
-    // Gives a node that has its parent's list one of its own behind it.
+    // Gives a node that still refers to its parent's list one of its own, behind it.
     void list_slots(Node &node) {
         const std::int64_t parents = std::exchange(node.first_slot, node.first_slot + node.n_slots);
         const auto end = static_cast<std::size_t>(node.first_slot + node.n_slots);
@@ -154,7 +160,7 @@ template <class Sample> class Grower {
             std::copy_n(slots_.data() + parents, node.n_slots, slots);
     }
 
-    // Whether the node's points store fewer values than it has slots.
+    // Whether the node's points store fewer values than its list has slots.
     bool stores_less(const Node &node) const {
         std::int64_t n_stored = 0;
         for (std::int32_t k = node.begin; k < node.end && n_stored < node.n_slots; ++k)
@@ -162,8 +168,8 @@ template <class Sample> class Grower {
         return n_stored < node.n_slots;
     }
 
-    // Moves the points below the split to the front, both sides in their old order; returns where the right side
-    // begins. Each point is written to both sides, of which one moves on: a branch could not be foretold.
+    // Stable partition of points_[begin .. end) by values_ < split; returns where the right side begins. Without a
+    // branch, which the CPU could not predict: each point is written to both sides, and only one side advances.
     std::int32_t partition(std::int32_t begin, std::int32_t end, double split) {
         std::int32_t middle = begin, n_right = 0;
         for (std::int32_t k = begin; k < end; ++k) {
@@ -185,8 +191,8 @@ template <class Sample> class Grower {
     std::int64_t max_depth_;
     Tree tree_{};
     std::vector<Node> waiting_;
-    std::vector<std::int32_t> slots_;  // the lists of the nodes that wait
-    std::vector<std::int32_t> points_; // the sample's places, those of a node side by side and ascending
+    std::vector<std::int32_t> slots_;  // the lists of the nodes on the stack
+    std::vector<std::int32_t> points_; // the sample's places; those of a node are contiguous and ascending
     std::vector<std::int32_t> place_;  // the inverse of points_
     std::vector<typename Sample::Number> values_;
     std::vector<std::int32_t> right_;
@@ -197,7 +203,8 @@ template <class Sample> class Grower {
 template <class Value> DenseSample<Value> sample_type(const DenseRows<Value> &);
 template <class Value> CsrSample<Value> sample_type(const CsrRows<Value> &);
 
-// Moves trees, each of which had room for `most` nodes, up to one another.
+// Compacts the forest: tree i moves from i * most, where it had room for `most` nodes, to the end of tree i - 1.
+//   in: n_nodes of each tree      changed: forest
 void join(Forest &forest, const std::vector<std::int32_t> &n_nodes, std::int64_t most) {
     forest.starts.assign(1, 0);
     for (std::size_t i = 0; i < n_nodes.size(); ++i) {
@@ -228,7 +235,7 @@ Forest grow_trees(const Rows &rows, const std::int64_t *samples, std::int64_t n_
                   std::int64_t max_depth, std::uint64_t seed, int threads) {
     using Sample = decltype(sample_type(rows));
     const typename Sample::Shared shared(rows, {samples, static_cast<std::size_t>(n_trees * sample_size)}, threads);
-    const std::int64_t most = 2 * sample_size - 1;
+    const std::int64_t most = 2 * sample_size - 1; // nodes of a binary tree with a leaf for each point
     Forest forest;
     forest.split.resize(static_cast<std::size_t>(n_trees * most));
     forest.column.resize(forest.split.size());

@@ -1,5 +1,9 @@
-// The sampled points of a tree, as growing looks at them: the same questions to dense and to CSR rows. A slot stands
-// for a column. In dense rows it is the column's number; in CSR rows slots number the columns that the sample stores.
+// The points of a tree's sample, with one interface for dense and CSR rows (grow.cpp).
+//
+// In: the table and a sample of row numbers. Out: which columns are not zero in a set of points, and the values and
+// range of a column in them. A slot is the index of a column within the sample: in dense rows the column number itself,
+// in CSR rows a number for each column that the sample stores. Dense rows use bit sets of non-zero columns; CSR rows
+// are copied both by point and by slot, so that a column can be read in either way.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +19,7 @@
 
 namespace isokern {
 
-using Points = std::span<const std::int32_t>; // places in the sample, ascending
+using Points = std::span<const std::int32_t>; // points, given by their places in the sample, ascending
 using RowNumbers = std::span<const std::int64_t>;
 
 template <class Number> struct Range {
@@ -27,7 +31,7 @@ template <class Number> struct Range {
     }
 };
 
-// Which columns of a sampled row are not zero, a bit for each: found once for all the trees that sample it.
+// Bit sets of the non-zero columns of each sampled row. Computed once, because several trees may sample a row.
 template <class Value> class NonzeroColumns {
   public:
     NonzeroColumns(const DenseRows<Value> &rows, RowNumbers sampled, int threads)
@@ -53,8 +57,9 @@ template <class Value> class NonzeroColumns {
 
   private:
     static constexpr std::int64_t kTile = 1024;
-    static constexpr std::int64_t kFewValues = 1 << 19; // looked at sooner than threads have come together
+    static constexpr std::int64_t kFewValues = 1 << 19; // fewer are scanned before other threads have started
 
+    //  bit j % 64 of words_[i, j / 64] = (row i is not zero in column j),  counts_[i] = the number of such bits
     void look_at(const DenseRows<Value> &rows, std::int64_t i) {
         const Value *row = rows.row(i);
         std::int32_t count = 0;
@@ -74,8 +79,8 @@ template <class Value> class NonzeroColumns {
     std::unique_ptr<std::int32_t[]> counts_;
 };
 
-// Dense rows are read where they are: a tree looks at each point some tens of times, which is less than a copy of many
-// columns would cost, and no more than one of few.
+// Dense rows are not copied: a tree reads each point some tens of times, which costs less than copying many columns and
+// no more than copying few.
 template <class Value> class DenseSample {
   public:
     using Number = Value;
@@ -99,7 +104,8 @@ template <class Value> class DenseSample {
     std::int32_t column(std::int32_t slot) const { return slot; }
     std::int64_t n_stored(std::int32_t point) const { return n_stored_[point]; }
 
-    // Writes the slots in which one of the points is not zero, in the order of first appearance; returns how many.
+    // Writes the slots in which at least one of the points is not zero, in the order of first appearance; returns their
+    // number.
     std::int32_t list_slots(Points points, std::int32_t *slots) {
         std::fill(seen_.begin(), seen_.end(), 0);
         std::int32_t n = 0;
@@ -115,8 +121,8 @@ template <class Value> class DenseSample {
         return n;
     }
 
-    // values[k] = the value of points[k] in the slot's column; returns their range. Where all are zero, the bits tell,
-    // and no value is looked at or written.
+    // values[k] = the value of points[k] in the slot's column; returns the range of values. If the bits say that all
+    // are zero, no value is read or written: the range is then [0, 0], and the caller rejects the slot.
     Range<Value> gather(std::int32_t slot, Points points, const std::int32_t *, Value *values) const {
         const std::uint64_t *word = words_.data() + slot / 64, bit = std::uint64_t{1} << slot % 64;
         if (std::none_of(points.begin(), points.end(),
@@ -136,11 +142,11 @@ template <class Value> class DenseSample {
     const Shared &nonzero_;
     RowNumbers sample_;
     std::vector<std::int32_t> n_stored_;
-    std::vector<std::uint64_t> words_; // of nonzero_, by point
-    std::vector<std::uint64_t> seen_;  // the columns listed already
+    std::vector<std::uint64_t> words_; // the sample's bit sets, copied from nonzero_ by point
+    std::vector<std::uint64_t> seen_;  // bit set of the columns that are listed already
 };
 
-// CSR rows are copied, by point and by slot.
+// CSR rows are copied, by point (entries_) and by slot (slot_points_, slot_values_). Methods as in DenseSample.
 template <class Value> class CsrSample {
   public:
     using Number = double;
@@ -203,7 +209,10 @@ template <class Value> class CsrSample {
         double value;
     };
 
-    // Few points: look the column up in each. Many: go through the points that store it.
+    //  values[k] = the value of points[k] in the slot's column
+    // Few points: binary search for the column in each. Many points: scan the slot's entries; place[p] -
+    // place[points[0]] is the position of point p among `points`, if it is one of them, because a node's points are
+    // contiguous.
     void write_values(std::int32_t slot, Points points, const std::int32_t *place, double *values) const {
         const auto n_points = static_cast<std::int64_t>(points.size());
         const std::int64_t begin = slot_starts_[slot], end = slot_starts_[slot + 1];
@@ -221,6 +230,7 @@ template <class Value> class CsrSample {
         }
     }
 
+    // Transposes entries_ by counting sort: slot_starts_, slot_points_ and slot_values_ list each slot's entries.
     void list_by_slot() {
         slot_starts_.assign(columns_.size() + 1, 0);
         for (const Entry &entry : entries_)
@@ -238,6 +248,7 @@ template <class Value> class CsrSample {
             }
     }
 
+    // A point's value in a column, by binary search.
     double look_up(std::int32_t point, std::int32_t column) const {
         const auto begin = entries_.begin() + point_starts_[point], end = entries_.begin() + point_starts_[point + 1];
         const auto found =
@@ -252,7 +263,7 @@ template <class Value> class CsrSample {
     std::vector<std::int64_t> slot_starts_;
     std::vector<std::int32_t> slot_points_;
     std::vector<double> slot_values_;
-    std::vector<std::int32_t> seen_; // the list that a slot was last put on
+    std::vector<std::int32_t> seen_; // slot -> the number of the call of list_slots that listed it last
     std::int32_t n_lists_ = 0;
 };
 

@@ -1,3 +1,7 @@
+// Builds the packed form of a forest (packed_trees.hpp).
+//
+// In: splits, columns and children of all nodes. Out: 8-byte nodes, exact splits, leaf tables, and for each tree its
+// top levels as a complete binary tree. Trees are packed in parallel, since each writes only its own range of nodes.
 #include "packed_trees.hpp"
 
 #include <limits>
@@ -6,10 +10,10 @@
 
 namespace isokern {
 
-static constexpr std::int64_t kMostNodes = std::int64_t{1} << kNodeBits; // of a segment
-static constexpr std::int64_t kMostTrees = std::int64_t{1} << (32 - kNodeBits);
-static constexpr std::int64_t kSmallTree = 2048;     // nodes
-static constexpr std::int64_t kTileValues = 1 << 17; // half a megabyte
+static constexpr std::int64_t kMostNodes = std::int64_t{1} << kNodeBits;        // of a segment
+static constexpr std::int64_t kMostTrees = std::int64_t{1} << (32 - kNodeBits); // of a segment
+static constexpr std::int64_t kSmallTree = 2048;     // nodes of a tree, on average, up to which tiles are small
+static constexpr std::int64_t kTileValues = 1 << 17; // float32 values of a tile: half a megabyte
 
 PackedTrees::PackedTrees(const double *split, const std::int32_t *column, const std::int32_t *left,
                          const std::vector<std::int64_t> &starts, std::int64_t n_columns, std::int64_t n_cells) {
@@ -37,6 +41,7 @@ PackedTrees::PackedTrees(const double *split, const std::int32_t *column, const 
     }
 }
 
+// Packs the nodes of one tree:  link = child << kColumnBits | column,  with children counted from the segment's start.
 void PackedTrees::pack(const double *split, const std::int32_t *column, const std::int32_t *left,
                        const Segment &segment, std::int64_t tree) {
     const std::int64_t first_node = starts_[segment.first_tree], root = starts_[tree];
@@ -52,7 +57,7 @@ void PackedTrees::pack(const double *split, const std::int32_t *column, const st
     tops_[tree] = top_of(tree, first_node);
 }
 
-// A leaf sends everything to itself, hence to the left, until the top is complete.
+// Copies the top levels in heap order. A leaf has itself as both children, so it is repeated until the top is complete.
 TopNodes PackedTrees::top_of(std::int64_t tree, std::int64_t first_node) const {
     const PackedNode *nodes = nodes_.data() + first_node;
     TopNodes top;
@@ -70,7 +75,8 @@ TopNodes PackedTrees::top_of(std::int64_t tree, std::int64_t first_node) const {
     return top;
 }
 
-// Few rows where they and a group of trees fit into the nearest cache, else as many as the next one holds.
+// Tiles are small if the trees are: the rows and a group of trees then fit into the innermost cache. Otherwise a tile
+// has as many rows as the next cache level holds, so that each tree is read less often.
 std::int64_t PackedTrees::tile(std::int64_t n_columns) const {
     const auto n_trees = static_cast<std::int64_t>(starts_.size()) - 1;
     const std::int64_t most = static_cast<std::int64_t>(nodes_.size()) <= kSmallTree * n_trees ? 128 : 512;

@@ -1,4 +1,8 @@
-// Trees packed for descents.hpp: dense rows of few columns go down many of them at once.
+// Packs trees into eight bytes per node for the vectorised traversal of descents.hpp.
+//
+// In: the nodes of a forest; then a tile of dense rows. Out: the cells of the rows in all trees. Node numbers have 20
+// bits, so the forest is cut into segments of consecutive trees with at most 2^20 nodes and 2^12 trees, which are
+// numbered together. Trees are traversed in groups, so that about 2048 places are on the work list at a time.
 #pragma once
 
 #include <algorithm>
@@ -17,20 +21,20 @@ class PackedTrees {
   public:
     PackedTrees() = default;
 
-    // Nodes as in TreeMap. Where they do not fit into packed form, there are none.
+    // Nodes as in TreeMap. If columns, cells or nodes of a tree are too many for the packed format, are_none() is true.
     PackedTrees(const double *split, const std::int32_t *column, const std::int32_t *left,
                 const std::vector<std::int64_t> &starts, std::int64_t n_columns, std::int64_t n_cells);
 
     bool are_none() const { return segments_.empty(); }
 
-    // How many rows of so many columns to take down the trees together.
+    // The number of rows that should be traversed together.
     std::int64_t tile(std::int64_t n_columns) const;
 
-    // Takes rows down the trees; has scratch space of its own.
+    // Maps tiles of rows to cells; owns the scratch buffers of one thread.
     template <class Value, class Cell> class Descent;
 
   private:
-    // Trees whose nodes can be numbered together.
+    // Consecutive trees whose nodes are numbered together.
     struct Segment {
         std::int64_t first_tree, end_tree;
     };
@@ -40,9 +44,9 @@ class PackedTrees {
     TopNodes top_of(std::int64_t tree, std::int64_t first_node) const;
 
     RawVector<PackedNode> nodes_; // links count from the first node of the segment
-    RawVector<double> splits_;
+    RawVector<double> splits_;    // exact; infinite for leaves
     std::vector<TopNodes> tops_;
-    RawVector<std::uint32_t> leaves_; // of a leaf: tree of the segment << kNodeBits | cell
+    RawVector<std::uint32_t> leaves_; // leaf -> tree within the segment << kNodeBits | cell; 0 for inner nodes
     std::vector<std::int64_t> starts_;
     std::vector<Segment> segments_;
 };
@@ -51,7 +55,7 @@ template <class Value, class Cell> class PackedTrees::Descent {
   public:
     explicit Descent(const PackedTrees &trees) : trees_(trees) {}
 
-    // cells[r, i] = the leaf of tree i that row r falls into, for fewer than 2^kRowBits rows.
+    // cells[r, i] = the cell of the leaf of tree i in which row r ends, for at most 2^kRowBits rows.
     void operator()(const DenseRows<Value> &rows, Cell *cells) {
         const RowTile<Value> tile = turn(rows);
         const auto n_all = static_cast<std::int64_t>(trees_.tops_.size());
@@ -70,10 +74,10 @@ template <class Value, class Cell> class PackedTrees::Descent {
     }
 
   private:
-    static constexpr std::int64_t kPlaces = 2048; // on their way together, if there are so many
+    static constexpr std::int64_t kPlaces = 2048; // about how many places the work list holds
     static constexpr std::uint32_t kNodeMask = (1u << kNodeBits) - 1;
 
-    // The values column after column, as float32, each rounded to the nearest.
+    // Transposes the rows:  columns_[j, r] = rows[r, j], rounded to the nearest float32
     RowTile<Value> turn(const DenseRows<Value> &rows) {
         const int row_bits = std::max<int>(kLaneBits, std::bit_width(static_cast<std::uint64_t>(rows.n_rows - 1)));
         columns_.resize(std::max(columns_.size(), static_cast<std::size_t>(rows.n_columns << row_bits)));
@@ -83,6 +87,7 @@ template <class Value, class Cell> class PackedTrees::Descent {
         return {columns_.data(), row_bits, rows.values, rows.n_rows, rows.n_columns};
     }
 
+    // Scatters the n places (row, leaf) in ends_ to cells.
     void write(std::int64_t n, const Segment &segment, Cell *cells) const {
         const std::uint32_t *leaves = trees_.leaves_.data() + trees_.starts_[segment.first_tree];
         const auto n_trees = static_cast<std::int64_t>(trees_.starts_.size()) - 1;

@@ -1,4 +1,8 @@
-// Where a row's cells stand in a table with an entry for each cell, and what is done to those entries.
+// Sums and updates the table entries of a row's cells: the inner loops of the one-hot feature map.
+//
+// In: a row's cell numbers phi_i(x), one per partitioning, and a table with one entry per cell of all partitionings.
+// Out: the sum of the row's t entries, or the table with a number added to each of them. The place of a cell is its
+// index in the table, start of the partitioning + cell number. A sparse dot product and update with one-hot rows.
 #pragma once
 
 #include <bit>
@@ -10,7 +14,7 @@
 
 namespace isokern {
 
-// Where a row's cells stand among all cells: row[i] = starts[i] + phi_i(x).
+// The places of a row's cells:  row[i] = starts[i] + phi_i(x)
 template <class Cell> struct Places {
     const Cell *cells;
     const std::int64_t *starts;
@@ -21,7 +25,7 @@ template <class Cell> struct Places {
     std::int64_t operator[](std::int64_t i) const { return place(i, cells[i]); }
 };
 
-// The same if all partitionings have equally many cells, without looking the starts up.
+// The same if all partitionings have equally many cells, without a lookup of starts:  row[i] = i n_cells + phi_i(x)
 template <class Cell> struct UniformPlaces {
     const Cell *cells;
     std::int64_t n_cells;
@@ -32,6 +36,7 @@ template <class Cell> struct UniformPlaces {
     std::int64_t operator[](std::int64_t i) const { return place(i, cells[i]); }
 };
 
+// Whether all partitionings have equally many cells.
 template <class Cell> bool is_uniform(const CellRows<Cell> &rows) {
     for (std::int64_t i = 0; i <= rows.t; ++i)
         if (rows.starts[i] != i * rows.starts[1])
@@ -39,7 +44,7 @@ template <class Cell> bool is_uniform(const CellRows<Cell> &rows) {
     return true;
 }
 
-// Calls use(row) with the places of the first row.
+// Calls use(row) with the places of the first row, as UniformPlaces where possible.
 template <class Cell, class Use> void with_places(const CellRows<Cell> &rows, Use use) {
     if (is_uniform(rows))
         use(UniformPlaces(rows));
@@ -47,10 +52,11 @@ template <class Cell, class Use> void with_places(const CellRows<Cell> &rows, Us
         use(Places(rows));
 }
 
-constexpr std::int64_t kParts = 4;
+constexpr std::int64_t kParts = 4; // partial sums
 
-// The sum of what a row's cells have in a table of n_cells. Four sums run side by side, so that additions need not wait
-// for each other. Cell numbers are read a word at a time: with the table itself, they would keep the load units busy.
+//  sum_i table[row[i]]      in: row, table of n_cells
+// Four partial sums, so that an addition need not wait for the one before it. Cell numbers are loaded eight bytes at a
+// time, because the load units are the bottleneck.
 template <class Row> double sum_over_cells(Row row, const double *table) {
     using Cell = std::remove_cvref_t<decltype(*row.cells)>;
     constexpr std::int64_t kWord = sizeof(std::uint64_t) / sizeof(Cell);
@@ -68,7 +74,7 @@ template <class Row> double sum_over_cells(Row row, const double *table) {
     return (part[0] + part[1]) + (part[2] + part[3]);
 }
 
-// Adds to what a row's cells have in a table of n_cells.
+//  table[row[i]] += delta for all i      in: row, delta      changed: table of n_cells
 template <class Row> void add_to_cells(Row row, double delta, double *table) {
 #pragma GCC unroll 4
     for (std::int64_t i = 0; i < row.t; ++i)

@@ -1,4 +1,7 @@
-// A vector whose new values are not set: threads write them, and the system then gives each thread its own pages.
+// Provides a std::vector that leaves new elements uninitialised.
+//
+// resize() of a plain vector would zero large outputs in one thread before the worker threads overwrite them. Without
+// that pass, memory pages are first touched, and so allocated, by the thread that fills them (first-touch policy).
 #pragma once
 
 #include <memory>
@@ -12,7 +15,7 @@ template <class T> struct RawAllocator : std::allocator<T> {
         using other = RawAllocator<U>;
     };
 
-    template <class U> void construct(U *) noexcept {} // nothing: left as it is
+    template <class U> void construct(U *) noexcept {} // leaves the element uninitialised
     template <class U, class... Values> void construct(U *at, Values &&...values) {
         std::construct_at(at, std::forward<Values>(values)...);
     }

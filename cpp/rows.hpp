@@ -1,4 +1,7 @@
-// Read-only views of a table's rows, dense or compressed sparse row (CSR). Algorithms are written once, over these.
+// Read-only views of a table of rows, dense or in compressed sparse row (CSR) format.
+//
+// In: arrays owned by the caller. Out: the non-zero values of a row, columns ascending, as doubles. Algorithms are
+// templates over these views, so that each is written once for both formats and for float and double.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +16,7 @@ template <class Value> struct DenseRows {
     const Value *row(std::int64_t i) const { return values + i * n_columns; }
 };
 
-// The columns of a row are strictly ascending; what is not stored is 0. starts may begin anywhere, so that a block of
+// The columns of a row ascend strictly; values that are not stored are 0. starts[0] may be positive, so that a block of
 // rows is a view of the same arrays.
 template <class Value> struct CsrRows {
     const Value *values;
@@ -23,7 +26,7 @@ template <class Value> struct CsrRows {
     std::int64_t n_columns;
 };
 
-// Calls visit(column, value as double) for the non-zero values of a row, columns ascending.
+// Calls visit(column, value as double) for the non-zero values of row i, columns ascending. Stored zeros are skipped.
 template <class Value, class Visit> void for_each_nonzero(const DenseRows<Value> &rows, std::int64_t i, Visit visit) {
     const Value *row = rows.row(i);
     for (std::int64_t j = 0; j < rows.n_columns; ++j)

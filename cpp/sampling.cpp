@@ -1,3 +1,9 @@
+// Partial Fisher-Yates shuffle in O(sample_size) time and memory per sample, whatever n_rows is.
+//
+// In: n_rows, sample_size, seed. Out: distinct row numbers per partitioning. The shuffle works on an array
+// a = 0 .. n_rows - 1, but step k touches only a[k] and one entry at or behind k. So the first sample_size entries are
+// stored as an array; of the others, only those that a swap has touched are stored, in a hash table with linear
+// probing.
 #include "sampling.hpp"
 
 #include <algorithm>
@@ -12,14 +18,15 @@
 namespace isokern {
 namespace {
 
-// Fisher and Yates' shuffle of 0 .. n_rows - 1, of which only the places that matter are kept: the first sample_size,
-// and those behind them that were touched, in an open-addressing hash table.
+// The array a of the shuffle, stored sparsely; reused from one sample to the next.
 class Shuffle {
   public:
     explicit Shuffle(std::int64_t sample_size)
         : front_(static_cast<std::size_t>(sample_size)),
           touched_(std::bit_ceil(2 * static_cast<std::size_t>(sample_size))) {}
 
+    //  for k = 0, 1, ...:  j uniform in k .. n_rows - 1,  sample[k] = a[j],  a[j] = a[k]
+    //  in: n_rows, draws      out: sample
     void draw(std::int64_t n_rows, Draws draws, std::int64_t *sample) {
         const auto sample_size = static_cast<std::int64_t>(front_.size());
         std::iota(front_.begin(), front_.end(), std::int64_t{0});
@@ -35,6 +42,8 @@ class Shuffle {
         std::int64_t place, row;
     };
 
+    // a[place] for place >= sample_size; an entry that no swap has touched equals its index. The table never fills up:
+    // it has at least twice as many slots as there are swaps.
     std::int64_t &row_at(std::int64_t place) {
         const std::size_t mask = touched_.size() - 1;
         std::size_t k = (static_cast<std::uint64_t>(place) * kStep >> 32) & mask;

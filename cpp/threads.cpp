@@ -1,3 +1,8 @@
+// Limits the number of threads, and makes OpenMP safe after fork().
+//
+// In: the requested number of threads. Out: a number that can be started. GNU's OpenMP keeps a pool of threads, which a
+// forked child does not inherit although the pool's state says that they exist. A pthread_atfork handler marks such a
+// child, which then runs all loops in one thread.
 #include "threads.hpp"
 
 #include <algorithm>
@@ -21,7 +26,7 @@ void after_fork_in_child() {
 int usable_threads(int requested) {
     if (forked_since)
         return 1;
-    // More than this may be more than the system gives, and OpenMP ends the process then.
+    // OpenMP terminates the process if the system refuses to start a thread, so absurd requests are capped.
     const int most = std::max(omp_get_num_procs(), 256);
     return requested > 0 ? std::min(requested, most) : omp_get_max_threads();
 }

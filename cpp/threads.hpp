@@ -1,4 +1,8 @@
-// Loops over tiles of rows in OpenMP threads, each thread with scratch space of its own.
+// Runs a loop over tiles of rows in OpenMP threads, each with its own scratch buffers.
+//
+// In: a range, a tile size, a number of threads and a function that makes one worker per thread. Out: one call of a
+// worker per tile. Tiles are handed out dynamically from an atomic counter. Results must not depend on which thread
+// takes which tile: every worker writes only the outputs of its own tile.
 #pragma once
 
 #include <algorithm>
@@ -8,16 +12,17 @@
 
 namespace isokern {
 
-// How many threads to use when `requested` are asked for (0 or less: what OpenMP allows). In a process that was forked
-// after OpenMP had started threads it is 1: they did not survive the fork, and GNU's runtime would wait for them
-// forever.
+// The number of threads to use when `requested` are asked for (0 or less: OpenMP's default). It is 1 in a process that
+// was forked after OpenMP had started threads: the threads do not survive the fork, and GNU's runtime would wait for
+// them forever.
 int usable_threads(int requested);
 
-// Remembers that OpenMP has threads running, so that usable_threads can tell in a forked child.
+// Records that OpenMP has started threads, so that usable_threads knows in a forked child.
 void note_threads_started();
 
-// Cuts 0 .. n into tiles and calls worker(begin, end) for each, in any order. make_worker is called once per thread and
-// holds that thread's scratch space. The first exception ends the loop and is thrown on.
+// Cuts 0 .. n into tiles and calls worker(begin, end) for each, in any order. make_worker is called once per thread;
+// the worker that it returns owns that thread's scratch buffers. An exception stops the loop and is rethrown in the
+// calling thread.
 template <class MakeWorker>
 void parallel_tiles(std::int64_t n, std::int64_t tile, int threads, MakeWorker make_worker) {
     const std::int64_t n_tiles = (n + tile - 1) / tile;
@@ -49,11 +54,11 @@ void parallel_tiles(std::int64_t n, std::int64_t tile, int threads, MakeWorker m
         std::rethrow_exception(failure);
 }
 
-// What to ask parallel_tiles for when about so many values are to be looked at in all: one thread, or what OpenMP
-// allows where that is worth the threads' start.
+// The `threads` argument of parallel_tiles for a loop that reads about n_values values in all: one thread for little
+// work, which would be done before other threads have started, else OpenMP's default.
 constexpr int threads_for(std::int64_t n_values) { return n_values < 1 << 17 ? 1 : 0; }
 
-// Calls visit(i) for 0 <= i < n, in any order and in threads_for(n_values).
+// Calls visit(i) for 0 <= i < n, in any order, with threads_for(n_values).
 template <class Visit> void parallel_each(std::int64_t n, std::int64_t n_values, Visit visit) {
     parallel_tiles(n, 1, threads_for(n_values), [&] { return [&](std::int64_t i, std::int64_t) { visit(i); }; });
 }

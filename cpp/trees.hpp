@@ -1,4 +1,8 @@
-// Isolation trees: grown from samples of rows (grow.cpp), descended by rows (descend.cpp).
+// Isolation trees (Liu, Ting and Zhou, 2008): growing them and mapping rows to their leaves.
+//
+// grow_trees takes rows, one sample of row numbers per tree and a seed, and returns a forest of binary trees with
+// random axis-parallel splits (grow.cpp). TreeMap takes such a forest, and maps each row to the cell, that is the leaf,
+// in which it ends in each tree (descend.cpp). The cells are the non-zero entries of the kernel's one-hot feature map.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +15,8 @@
 
 namespace isokern {
 
-// The nodes of all trees, one tree after the other. An inner node sends x to `left` if x[column] < split, else to
-// left + 1, both counted from the tree's first node, which is its root. A leaf has left = ~cell.
+// The nodes of all trees, concatenated. An inner node sends x to node `left` if x[column] < split, else to left + 1;
+// both count from the tree's first node, the root. A leaf has left = ~cell.
 struct Forest {
     RawVector<double> split;
     RawVector<std::int32_t> column;
@@ -20,15 +24,15 @@ struct Forest {
     std::vector<std::int64_t> starts; // n_trees + 1
 };
 
-// Grows one tree on each sample: a column drawn uniformly from those not constant in the node, a split uniform between
-// its minimum and maximum there, until every point is alone, equal points are left, or max_depth is reached (negative:
-// no limit). The cell of a leaf is the place in the sample of its first point.
-//   in: rows, samples (n_trees x sample_size row numbers), seed
+// Grows one tree on each sample. A node draws a column uniformly from those that are not constant among its points, and
+// a split uniformly between the minimum and the maximum there. It becomes a leaf if it holds one point or only equal
+// points, or at max_depth (negative: no limit). The cell of a leaf is the place of its first point in the sample.
+//   in: rows, samples (n_trees x sample_size row numbers), seed      out: the forest
 template <class Rows>
 Forest grow_trees(const Rows &rows, const std::int64_t *samples, std::int64_t n_trees, std::int64_t sample_size,
                   std::int64_t max_depth, std::uint64_t seed, int threads);
 
-// A forest made ready for descending. Nodes that point outside of their tree, columns or cells are an error.
+// A forest prepared for mapping rows. The constructor throws if a node points outside of its tree, columns or cells.
 class TreeMap {
   public:
     TreeMap(const double *split, const std::int32_t *column, const std::int32_t *left, const std::int64_t *starts,
@@ -36,7 +40,7 @@ class TreeMap {
 
     std::int64_t n_trees() const { return static_cast<std::int64_t>(starts_.size()) - 1; }
 
-    // cells[r, i] = the leaf of tree i that row r falls into.      out: cells, n_rows x n_trees
+    // cells[r, i] = the cell of the leaf of tree i in which row r ends.      out: cells, n_rows x n_trees
     template <class Rows, class Cell> void apply(const Rows &rows, Cell *cells, int threads) const;
 
   private:
@@ -57,8 +61,8 @@ class TreeMap {
     std::int64_t n_columns_;
     std::vector<std::int64_t> starts_;
     PackedTrees packed_;
-    std::vector<Node> nodes_; // for dense rows where there are no packed trees
-    ZeroPaths zero_paths_;    // for sparse rows where they are quicker
+    std::vector<Node> nodes_; // for dense rows if the trees cannot be packed
+    ZeroPaths zero_paths_;    // for sparse rows, if they can be faster there
 };
 
 } // namespace isokern

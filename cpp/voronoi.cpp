@@ -1,3 +1,8 @@
+// Entry point of Voronoi maps: checks samples and axes, and chooses the layout of the points.
+//
+// In: points, samples, axes; then rows. Out: cells. Dense points, and sparse ones of few columns after densifying, are
+// searched by blocked matrix products (voronoi_dense.hpp); other sparse points by an inverted index
+// (voronoi_sparse.hpp). The layout depends on the points only; rows may be dense or sparse with either.
 #include "voronoi.hpp"
 
 #include <algorithm>
@@ -18,7 +23,8 @@ template <class Rows> Pool pool_of(const Rows &points, std::span<const std::int3
     return {find_equal_points(points), samples.data(), t, static_cast<std::int64_t>(samples.size()) / t};
 }
 
-// Whether no two of the axes, n_columns x n, are further from orthonormal than rounding makes them.
+//  |axes' axes - I| < 1e-10 in every entry      in: axes, n_columns x n
+// The bounds of voronoi_dense.hpp are only valid for orthonormal axes.
 bool are_orthonormal(std::span<const double> axes, std::int64_t n_columns, std::int64_t n) {
     if (static_cast<std::int64_t>(axes.size()) != n_columns * n || n > n_columns)
         return false;
@@ -80,7 +86,7 @@ VoronoiMap::~VoronoiMap() = default;
 
 template <class Rows, class Cell> void VoronoiMap::apply(const Rows &rows, Cell *cells, int threads) const {
     if (rows.n_columns != n_columns_)
-        throw std::invalid_argument("the rows have another number of columns than the points.");
+        throw std::invalid_argument("rows must have as many columns as the points; got another number of columns.");
     std::visit([&](const auto &layout) { layout.apply(rows, n_partitionings_, cells, threads); }, layout_->any);
 }
 

@@ -1,4 +1,11 @@
-// Voronoi cells of dense points: bounds by float32 matrix products, first in few dimensions, then in all.
+// Nearest points of each sample, for dense points: pruned brute-force search by float32 matrix products (GEMM).
+//
+// In: dense points, their pool, principal axes or none; then rows. Out: cells. Points are grouped into chunks (k-d tree
+// leaves, chunks.hpp). Rows are sorted by chunk and taken in tiles, so that a tile's rows need the same chunks. A tile
+// visits the chunks nearest first. Chunks whose bounding box is too far are pruned; for the others a matrix product
+// gives lower bounds on distances, with a proven bound on their rounding error. With more than kBoxSides axes (PCA),
+// the product is first taken along the axes only, which gives cheap lower bounds, and the full product only for the
+// points that these do not rule out. Exact distances decide among the remaining candidates (voronoi_search.hpp).
 #pragma once
 
 #include <memory>
@@ -13,24 +20,25 @@
 
 namespace isokern {
 
-// Orthonormal directions, n_columns x n: the distance within the space that they span is never larger than the distance
-// itself, and hardly smaller if they are the directions in which points vary most. The first of them make the boxes of
-// chunks. If there are more than that, products are first taken along the axes only, and those with all columns are
-// left to points that these bounds do not rule out.
+// Orthonormal directions, n_columns x n. The distance between projections onto them is a lower bound on the distance,
+// and a close one if they are the first principal components. Bounding boxes use the first kBoxSides of them. If there
+// are more, bounds are first computed along the axes only.
 struct Axes {
     const double *values;
     std::int64_t n;
 };
 
-// With u = 2^-24, m the roundings of a product of rows and |.| the length of what was moved and scaled, rounding of the
-// inputs, of products and sums and of the rest changes a squared distance by at most kappa (|x|^2 + |z|^2), kappa =
-// (m + 16) u.
-//   lower(x, z) = (1 - kappa) |z|^2 - 2 x.z,   upper(x, z) = lower(x, z) + 2 kappa (|x|^2 + |z|^2),
-// both less (1 - kappa) |x|^2, which is the same for all points.
+// Rounding errors. Let u = 2^-24, m = n_roundings of a dot product, x and z centred and scaled (frame.hpp). Rounding
+// the inputs, products, sums and results changes a squared distance by at most kappa (|x|^2 + |z|^2), kappa = (m + 16)
+// u. So
+//   lower(x, z) = (1 - kappa) |z|^2 - 2 x.z   and   upper(x, z) = lower(x, z) + 2 kappa (|x|^2 + |z|^2)
+// bound the squared distance less (1 - kappa) |x|^2, which is the same for all points.
 //
-// In k < d coordinates along axes, x' and z', each is off by at most (m + 2) u |x|, hence x' by sqrt(k) (m + 2) u |x|
-// and a squared distance by at most kappa' (|x|^2 + |z|^2), kappa' = kappa + 4 sqrt(k) (m + 2) u. There
-//   lower'(x, z) = |z'|^2 - kappa' |z|^2 - 2 x'.z',   less |x'|^2 - kappa' |x|^2.
+// Along k < d axes, with coordinates x' and z': each coordinate is off by at most (m + 2) u |x|, so x' is off by at
+// most sqrt(k) (m + 2) u |x|, and a squared distance by at most kappa' (|x|^2 + |z|^2), kappa' = kappa + 4 sqrt(k) (m +
+// 2) u.
+//   lower'(x, z) = |z'|^2 - kappa' |z|^2 - 2 x'.z'
+// bounds the squared distance less |x'|^2 - kappa' |x|^2. The factors 1.01 in the code cover the rounding of kappa.
 template <class Value> class DenseLayout {
   public:
     DenseLayout(const DenseRows<Value> &points, Pool pool, const Axes &axes)
@@ -55,14 +63,15 @@ template <class Value> class DenseLayout {
 
     static constexpr std::int64_t kTile = 96;
 
-    // Points of a chunk, a multiple of kPanel. With axes they are few, so that all their columns stay in the cache.
+    // Points of a chunk, a multiple of kPanel. Fewer in reduced mode, so that all columns of a chunk stay in the cache.
     std::int64_t chunk() const { return is_reduced_ ? 256 : 512; }
 
-    // Coordinates are along the axes or, without any, the columns; products are of coordinates or of all columns.
+    // Coordinates (for the k-d tree) are along the axes or, without axes, the columns. Factors (of the first product)
+    // are the coordinates in reduced mode, otherwise all columns.
     std::int64_t n_coordinates() const { return n_axes_ > 0 ? n_axes_ : points_.n_columns; }
     std::int64_t n_factors() const { return is_reduced_ ? n_axes_ : points_.n_columns; }
 
-    // Axes as panels, like points, so that the same products give coordinates.
+    // Packs axes as panels, like points, so that the same product gives coordinates.
     void pack_axes(const Axes &axes) {
         axis_panels_.assign(static_cast<std::size_t>(n_panels(axes.n) * kPanel * points_.n_columns), 0.0f);
         for (std::int64_t j = 0; j < points_.n_columns; ++j)
@@ -78,6 +87,7 @@ template <class Value> class DenseLayout {
     void place(const Rows &rows, std::int64_t n, Number number, Placed &placed, int threads) const;
 
     static std::int64_t n_panels(std::int64_t n) { return (n + kPanel - 1) / kPanel; }
+    // Where value j of point p is: panels are [n_panels][n_columns][kPanel].
     static std::size_t place_in_panels(std::int64_t p, std::int64_t j, std::int64_t n_columns) {
         return static_cast<std::size_t>(p / kPanel * kPanel * n_columns + j * kPanel + p % kPanel);
     }
@@ -85,25 +95,25 @@ template <class Value> class DenseLayout {
     DenseRows<Value> points_;
     Pool pool_; // chunk after chunk
     std::int64_t n_axes_;
-    bool is_reduced_;
-    std::int64_t width_; // the columns, and with axes zeros that fill the last vector
+    bool is_reduced_;    // there are more than kBoxSides axes: bounds along the axes come first
+    std::int64_t width_; // n_columns, in reduced mode padded with zeros to a multiple of kPadding
     Frame frame_;
     double kappa_, kappa_few_;
     std::vector<float> axis_panels_, no_offsets_;
-    std::vector<float> values_;               // the points, moved and scaled; only if there are axes
-    std::vector<float> offsets_, widths_;     // of their bounds
-    std::vector<float> panels_, offsets_few_; // the same in coordinates
-    std::vector<float> largest_squares_;      // by chunk
+    std::vector<float> values_;               // reduced mode: the points, centred and scaled, n x width_
+    std::vector<float> offsets_, widths_;     // by point: (1 - kappa) |z|^2 and 2 kappa |z|^2
+    std::vector<float> panels_, offsets_few_; // factors of the points, and |z'|^2 - kappa' |z|^2 (else offsets_)
+    std::vector<float> largest_squares_;      // by chunk: the largest |z|^2
     std::unique_ptr<const Chunks> chunks_;
 };
 
-// Rows moved, scaled and in coordinates.
+// Rows, or points, centred and scaled, with their coordinates along the axes.
 template <class Value> struct DenseLayout<Value>::Placed {
     std::int64_t width, n_axes;
-    std::vector<float> values;       // n x width: the columns, and zeros
+    std::vector<float> values;       // n x width: the columns, padded with zeros
     std::vector<float> along_axes;   // n x n_axes
-    std::vector<float> squares;      // of values; infinite if beyond float32
-    std::vector<float> axes_squares; // of what is along the axes
+    std::vector<float> squares;      // |x|^2; infinite if beyond float32
+    std::vector<float> axes_squares; // |x'|^2
 
     Placed(const DenseLayout &layout, std::int64_t n)
         : width(layout.width_), n_axes(layout.n_axes_), values(static_cast<std::size_t>(n * width)),
@@ -114,7 +124,7 @@ template <class Value> struct DenseLayout<Value>::Placed {
     const float *coordinates(std::int64_t r) const { return n_axes > 0 ? along_axes.data() + r * n_axes : all(r); }
 };
 
-// Works out where rows are, a few at a time.
+// Computes Placed for groups of rows; owns the scratch buffers of one thread.
 template <class Value> class DenseLayout<Value>::Placer {
   public:
     explicit Placer(const DenseLayout &layout)
@@ -122,7 +132,7 @@ template <class Value> class DenseLayout<Value>::Placer {
           packed_(static_cast<std::size_t>(products_.group) * row_.size()),
           found_(static_cast<std::size_t>(products_.group * n_panels(layout.n_axes_) * kPanel)) {}
 
-    // The k-th to be placed is the row number(k).
+    // Writes entries begin to end of placed; entry k is the row number(k).
     template <class Rows, class Number>
     void place(const Rows &rows, Number number, std::int64_t begin, std::int64_t end, Placed &placed) {
         for (std::int64_t r = begin; r < end; r += products_.group)
@@ -130,6 +140,8 @@ template <class Value> class DenseLayout<Value>::Placer {
     }
 
   private:
+    //  x = (row - centre) * scale,  x' = axes' x
+    // lower_bounds with offsets 0 gives -2 x', hence the factor -0.5.
     template <class Rows, class Number>
     void place_group(const Rows &rows, Number number, std::int64_t begin, std::int64_t end, Placed &placed) {
         const std::int64_t d = layout_.points_.n_columns, k = layout_.n_axes_, group = products_.group;
@@ -163,6 +175,7 @@ template <class Value> class DenseLayout<Value>::Placer {
     std::vector<float> packed_, found_;
 };
 
+// Fills placed for n rows; the k-th is the row number(k).
 template <class Value>
 template <class Rows, class Number>
 void DenseLayout<Value>::place(const Rows &rows, std::int64_t n, Number number, Placed &placed, int threads) const {
@@ -173,6 +186,7 @@ void DenseLayout<Value>::place(const Rows &rows, std::int64_t n, Number number, 
     });
 }
 
+// Builds the chunks, reorders the pool by them, and lays the points out in that order.
 template <class Value> void DenseLayout<Value>::place_points() {
     const std::int64_t n = pool_.size(), m = n_factors();
     Placed placed(*this, n);
@@ -194,6 +208,7 @@ template <class Value> void DenseLayout<Value>::place_points() {
     });
 }
 
+// Writes all that is stored of a point, the from-th before reordering, as the p-th.
 template <class Value> void DenseLayout<Value>::lay_out_point(const Placed &placed, std::int32_t from, std::int64_t p) {
     const std::int64_t m = n_factors();
     const double square = placed.squares[from];
@@ -209,7 +224,7 @@ template <class Value> void DenseLayout<Value>::lay_out_point(const Placed &plac
     largest = std::max(largest, placed.squares[from]);
 }
 
-// Takes a tile of rows, near to each other, through the chunks, the nearest first.
+// Searches the chunks for a tile of rows that are near each other; owns the scratch buffers of one thread.
 template <class Value> template <class Rows, class Cell> class DenseLayout<Value>::Worker {
   public:
     Worker(const DenseLayout &layout, const Rows &rows, const Placed &placed, const std::int64_t *order,
@@ -238,7 +253,8 @@ template <class Value> template <class Rows, class Cell> class DenseLayout<Value
   private:
     std::int64_t n_chunks() const { return layout_.chunks_->size(); }
 
-    // Packs coordinates, and orders the chunks by their distance to the nearest row.
+    // Packs the rows' factors for the product, and sorts the chunks by the smallest distance of any row to their box.
+    //   out: packed_, nearness_, turn_
     void begin_rows() {
         const std::int64_t m = layout_.n_factors();
         std::fill(nearest_.begin(), nearest_.end(), HUGE_VALF);
@@ -260,7 +276,9 @@ template <class Value> template <class Rows, class Cell> class DenseLayout<Value
         });
     }
 
-    // Whether a chunk may hold a point that is nearest to a row.
+    // Whether a chunk may hold a nearest point of the k-th row of the tile: its box is within the row's threshold,
+    // after rounding errors are subtracted. A row without bounds (infinite square) visits no chunk; settle compares it
+    // with all points.
     bool matters(std::int64_t chunk, std::int64_t k) const {
         const double square = placed_.squares[order_here_[k]];
         if (square == HUGE_VALF)
@@ -270,6 +288,7 @@ template <class Value> template <class Rows, class Cell> class DenseLayout<Value
         return nearness_[k * n_chunks() + chunk] * (1.0 - 0x1p-18) - slack <= threshold;
     }
 
+    //  bounds_[k, p] = offsets[p] - 2 x_k.z_p for a group of rows and the points of a chunk, unless all rows prune it
     void look_at(std::int32_t chunk, std::int64_t first, std::int64_t last) {
         std::int64_t n_mattering = 0;
         for (std::int64_t k = first; k < last; ++k)
@@ -286,6 +305,9 @@ template <class Value> template <class Rows, class Cell> class DenseLayout<Value
                 enter_chunk(searches_[k], bounds_.data() + (k - first) * length, begin, n, order_here_[k]);
     }
 
+    // Enters the points of a chunk into the search of row r. In reduced mode, the bounds are those along the axes; the
+    // points that they do not rule out get bounds from all columns first.
+    //   in: bounds of the n points from the begin-th on      changed: search
     void enter_chunk(Search<float> &search, const float *bounds, std::int64_t begin, std::int64_t n, std::int64_t r) {
         const float square = placed_.squares[r];
         const double gap = layout_.is_reduced_ ? gap_at(r) : 0.0;
@@ -295,7 +317,7 @@ template <class Value> template <class Rows, class Cell> class DenseLayout<Value
         if (layout_.is_reduced_)
             products_.lower_bounds_at(placed_.all(r), layout_.width_, layout_.values_.data() + begin * layout_.width_,
                                       layout_.offsets_.data() + begin, places_.data(), n_places, lowers_.data());
-        // The small constant covers what underflows.
+        // The small constant covers underflow.
         const float width = static_cast<float>(2.0 * layout_.kappa_) * square + 0x1p-100f;
         for (std::int64_t k = 0; k < n_places; ++k) {
             const std::int64_t p = begin + places_[k];
@@ -306,13 +328,16 @@ template <class Value> template <class Rows, class Cell> class DenseLayout<Value
         search.lower_threshold();
     }
 
-    // How much a row's bounds in coordinates may exceed those of all columns.
+    // Bounds along the axes lack |x'|^2 - kappa' |x|^2, those of all columns (1 - kappa) |x|^2. The difference, with a
+    // margin for rounding, turns a limit for the latter into one for the former.
     double gap_at(std::int64_t r) const {
         const double square = placed_.squares[r];
         return (1.0 - layout_.kappa_ + layout_.kappa_few_ + 0x1p-20) * square - placed_.axes_squares[r] + 0x1p-100;
     }
 
-    // The places in a chunk of points that may be nearest somewhere.
+    // Writes to places_ the points of a chunk that may be nearest in some partitioning, as offsets from the chunk's
+    // start; returns their number. In reduced mode a point is also compared with the limits of its own partitionings,
+    // because a full product costs more than that.
     std::int64_t places_within(const Search<float> &search, const float *bounds, std::int64_t begin, std::int64_t n,
                                double gap) {
         const float limit = std::nextafter(static_cast<float>(search.threshold() + gap), HUGE_VALF);
@@ -325,6 +350,7 @@ template <class Value> template <class Rows, class Cell> class DenseLayout<Value
         return end - places_.begin();
     }
 
+    // Writes the cells of row r.
     void settle(Search<float> &search, std::int64_t r) {
         if (placed_.squares[r] == HUGE_VALF)
             search.enter_all();
@@ -348,9 +374,9 @@ template <class Value> template <class Rows, class Cell> class DenseLayout<Value
     std::vector<float> packed_, bounds_;
     std::vector<std::int32_t> places_;
     std::vector<float> lowers_;
-    std::vector<float> nearness_; // [row of the tile][chunk]
-    std::vector<std::int32_t> turn_;
-    std::vector<float> nearest_;
+    std::vector<float> nearness_;    // squared distances to the boxes, [row of the tile][chunk]
+    std::vector<std::int32_t> turn_; // chunks, nearest first
+    std::vector<float> nearest_;     // by chunk: the smallest of nearness_
     Distances distances_;
 };
 
@@ -359,7 +385,7 @@ template <class Rows, class Cell>
 void DenseLayout<Value>::apply(const Rows &rows, std::int64_t n_partitionings, Cell *cells, int threads) const {
     Placed placed(*this, rows.n_rows);
     place(rows, rows.n_rows, [](std::int64_t r) { return r; }, placed, threads);
-    // Near rows side by side, so that they want the same chunks.
+    // Sort rows by the chunk in which they lie, so that the rows of a tile need the same chunks.
     std::vector<std::pair<std::int64_t, std::int64_t>> keys(static_cast<std::size_t>(rows.n_rows));
     for (std::int64_t r = 0; r < rows.n_rows; ++r)
         keys[r] = {chunks_->find(placed.coordinates(r)), r};

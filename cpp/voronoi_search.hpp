@@ -1,9 +1,10 @@
-// The pool of all samples' points, and a row's search in it.
+// One row's nearest point in each of t samples, found in one pass over the pool of their points: filter and refine.
 //
-// The t samples overlap in one pool of points. A row meets each point of the pool once, as a lower and an upper bound
-// on their distance, and a point is entered for the partitionings whose sample it is in only if its lower bound is
-// below the largest of their current upper bounds. Soon nearly every point is passed over. Of the candidates that
-// remain for a partitioning, one is the nearest; where several remain, the distance itself decides.
+// In: the pool, and for each of its points a lower and an upper bound on the distance to the row. Out: the place of the
+// nearest point in each sample. A partitioning's limit is the smallest upper bound so far of its points. A point is a
+// candidate for it only if its lower bound is at most that limit. A point whose lower bound exceeds the largest limit
+// (the threshold) is skipped without looking at its partitionings; soon that holds for nearly all points. Where more
+// than one candidate remains, exact distances decide.
 #pragma once
 
 #include <algorithm>
@@ -21,12 +22,13 @@
 
 namespace isokern {
 
+// Copies row r to values, as doubles, zeros included.
 template <class Rows> void load_dense(const Rows &rows, std::int64_t r, std::span<double> values) {
     std::fill(values.begin(), values.end(), 0.0);
     for_each_nonzero(rows, r, [&](std::int32_t column, double value) { values[column] = value; });
 }
 
-// Of all values that are not zero, and where they are.
+// A hash of the non-zero values of point p and their columns.
 template <class Rows> std::uint64_t hash_of(const Rows &points, std::int64_t p) {
     std::uint64_t hash = 0;
     for_each_nonzero(points, p, [&](std::int32_t column, double value) {
@@ -35,7 +37,7 @@ template <class Rows> std::uint64_t hash_of(const Rows &points, std::int64_t p) 
     return hash;
 }
 
-// Points of equal values get one number, that of the first of them.
+// first[p] = the number of the first point that equals point p, by a hash table with linear probing.
 template <class Rows> std::vector<std::int32_t> find_equal_points(const Rows &points) {
     const auto n = static_cast<std::size_t>(points.n_rows);
     std::vector<std::uint64_t> hashes(n);
@@ -45,7 +47,7 @@ template <class Rows> std::vector<std::int32_t> find_equal_points(const Rows &po
                 hashes[p] = hash_of(points, p);
         };
     });
-    std::vector<std::int32_t> table(std::bit_ceil(2 * n), -1), first(n); // the table is open to the next free place
+    std::vector<std::int32_t> table(std::bit_ceil(2 * n), -1), first(n); // hash table of points; -1: free
     std::vector<Entry> one, other;
     const auto are_equal = [&](std::int32_t p, std::int32_t q) {
         load_entries(points, p, one);
@@ -63,17 +65,20 @@ template <class Rows> std::vector<std::int32_t> find_equal_points(const Rows &po
     return first;
 }
 
+// One occurrence of a point in a sample.
 struct Member {
     std::int32_t partitioning;
     std::int32_t place; // in that partitioning's sample
 };
 
-// The distinct points of all samples, ordered by their first place in any.
+// The distinct points of all samples, ordered by their first place in any sample, with the samples that each is in.
 struct Pool {
-    std::vector<std::int32_t> points; // numbers of rows
+    std::vector<std::int32_t> points; // their row numbers in the table of points
     std::vector<Member> members;
-    std::vector<std::int64_t> member_starts, member_ends; // a point's members
+    std::vector<std::int64_t> member_starts, member_ends; // point -> its range of members, in order of place
 
+    // Counting sort of all places of all samples by point: counts members, sums the counts up, then fills them in.
+    //   in: first_equal (find_equal_points), samples, n_partitionings x sample_size
     Pool(const std::vector<std::int32_t> &first_equal, const std::int32_t *samples, std::int64_t n_partitionings,
          std::int64_t sample_size)
         : members(static_cast<std::size_t>(n_partitionings * sample_size)), member_starts{0} {
@@ -94,7 +99,8 @@ struct Pool {
         for (std::size_t p = 0; p < points.size(); ++p)
             member_starts[p + 1] += member_starts[p];
         member_ends = member_starts;
-        // Of equal points in one sample only the first counts.
+        // Of equal points in one sample, only the first counts, since it wins all ties. That is why a point's range of
+        // members can be shorter than the room for it. Points without equals occur once in a sample: no check needed.
         std::vector<bool> has_equals(first_equal.size(), false);
         for (std::size_t row = 0; row < first_equal.size(); ++row)
             if (first_equal[row] != static_cast<std::int32_t>(row))
@@ -107,7 +113,7 @@ struct Pool {
 
     std::int64_t size() const { return static_cast<std::int64_t>(points.size()); }
 
-    // Puts the points in another order.
+    // Reorders the points: the k-th becomes the one that was order[k]-th. Their members move along.
     void reorder(const std::vector<std::int32_t> &order) {
         const Pool before = *this;
         std::int64_t n = 0;
@@ -128,13 +134,14 @@ struct Pool {
     }
 };
 
-// The distances asked for while one row is settled: a point is often a candidate in several partitionings.
+// Caches the exact distances of one row, because a point is often a candidate in several partitionings.
 class Distances {
   public:
     explicit Distances(const Pool &pool) : pool_(pool), known_(pool.points.size()), asked_(pool.points.size(), 0) {}
 
-    void begin_row() { ++row_; }
+    void begin_row() { ++row_; } // invalidates the cache
 
+    // The distance to a point of the pool; distance(row number) is called if it is not cached.
     template <class Distance> double get(std::int32_t point, Distance distance) {
         if (asked_[point] != row_) {
             asked_[point] = row_;
@@ -146,11 +153,11 @@ class Distances {
   private:
     const Pool &pool_;
     std::vector<double> known_;
-    std::vector<std::int64_t> asked_; // point -> the row that last asked
+    std::vector<std::int64_t> asked_; // point -> the row for which known_ was computed
     std::int64_t row_ = 0;
 };
 
-// One row's search: which point is nearest in each partitioning, from bounds on the distances.
+// The search of one row. Bounds are squared distances less a number that is the same for all points.
 template <class Real> class Search {
   public:
     Search(const Pool &pool, std::int64_t n_partitionings)
@@ -162,17 +169,19 @@ template <class Real> class Search {
         candidates_.clear();
     }
 
-    // A point with a larger lower bound is nearest nowhere.
+    // The largest limit when lower_threshold was last called: a point with a larger lower bound is nearest in no
+    // sample.
     Real threshold() const { return threshold_; }
     void lower_threshold() { threshold_ = *std::max_element(limits_.begin(), limits_.end()); }
 
-    // Whether a point with this lower bound may be nearest in one of its partitionings.
+    // Whether a point with this lower bound may be nearest in one of its own partitionings.
     bool may_be_nearest(std::int32_t point, double lower) const {
         const auto begin = pool_->members.begin() + pool_->member_starts[point];
         const auto end = pool_->members.begin() + pool_->member_ends[point];
         return std::any_of(begin, end, [&](const Member &member) { return lower <= limits_[member.partitioning]; });
     }
 
+    // Makes a point a candidate in those of its partitionings whose limit it does not exceed, and lowers their limits.
     void enter(std::int32_t point, Real lower, Real upper) {
         for (std::int64_t k = pool_->member_starts[point]; k < pool_->member_ends[point]; ++k) {
             const Member member = pool_->members[k];
@@ -184,13 +193,15 @@ template <class Real> class Search {
         }
     }
 
-    // No bounds at hand: every point is a candidate.
+    // Makes every point a candidate, for rows without usable bounds.
     void enter_all() {
         for (std::int32_t p = 0; p < pool_->size(); ++p)
             enter(p, -kInfinity, kInfinity);
     }
 
-    // cells[i] = the nearest point's place. distance(row number of a point) is asked only where bounds do not decide.
+    // cells[i] = the place of the nearest point in sample i. First counts the candidates that the final limits leave;
+    // only where there are several is distance(row number of a point) computed. Of equal distances the first place
+    // wins.
     template <class Distance, class Cell> void settle(Distances &distances, Distance distance, Cell *cells) const {
         distances.begin_row();
         std::vector<Best> best(limits_.size());
@@ -231,6 +242,7 @@ template <class Real> class Search {
         }
     };
 
+    // Whether the final limit does not rule the candidate out.
     bool is_open(const Candidate &candidate) const { return candidate.lower <= limits_[candidate.member.partitioning]; }
 
     const Pool *pool_;

@@ -1,4 +1,8 @@
-// Voronoi cells of sparse points: bounds by an inverted index.
+// Nearest points of each sample, for sparse points of many columns: bounds by an inverted index.
+//
+// In: CSR points and their pool; then rows. Out: cells. An inverted index gives a row's dot products with all points at
+// the cost of the columns that they share; with the squared lengths they become lower and upper bounds on distances
+// (rounding errors as in voronoi_dense.hpp, in float64). Search keeps the candidates, and exact distances decide.
 #pragma once
 
 #include <utility>
@@ -34,6 +38,7 @@ template <class Value> template <class Rows, class Cell> class SparseLayout<Valu
         : layout_(layout), rows_(rows), n_partitionings_(n_partitionings), cells_(cells),
           search_(layout.pool_, n_partitionings), distances_(layout.pool_) {}
 
+    // Maps rows begin to end. A row whose magnitude makes bounds meaningless is compared with all points exactly.
     void operator()(std::int64_t begin, std::int64_t end) {
         for (std::int64_t r = begin; r < end; ++r) {
             load_entries(rows_, r, row_);
@@ -50,9 +55,10 @@ template <class Value> template <class Rows, class Cell> class SparseLayout<Valu
     }
 
   private:
-    static constexpr std::int64_t kStretch = 512; // points between two looks at the threshold
+    static constexpr std::int64_t kStretch = 512; // points between two updates of the threshold
 
-    // Bounds as in voronoi_dense.hpp.
+    //  lower[p] = (1 - kappa) |z_p|^2 - 2 x.z_p,   upper[p] = lower[p] + 2 kappa (|x|^2 + |z_p|^2)
+    //  in: row_, its squared length      changed: search_
     void enter_points(double square) {
         layout_.index_.multiply(row_, products_);
         const double kappa = layout_.index_.kappa(row_);
@@ -63,7 +69,7 @@ template <class Value> template <class Rows, class Cell> class SparseLayout<Valu
             for (std::int64_t p = begin; p < end; ++p) {
                 const double lower = (1.0 - kappa) * squares[p] - 2.0 * products_[p];
                 if (lower <= search_.threshold())
-                    // The small constant covers what underflows.
+                    // The small constant covers underflow.
                     search_.enter(static_cast<std::int32_t>(p), lower,
                                   lower + 2.0 * kappa * (square + squares[p]) + 1e-300);
             }

@@ -1,4 +1,7 @@
-// Sparse rows of few columns, written out in full.
+// Densifies sparse rows of few columns.
+//
+// In: CSR rows. Out: the same rows as a row-major array. With few columns, SIMD products of all columns are faster than
+// an inverted index of the non-zero ones.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +11,10 @@
 
 namespace isokern {
 
-// Up to this many columns products of all values beat an inverted index of those that are not zero.
+// Up to this many columns dense products are faster than an inverted index.
 constexpr std::int64_t kFewColumns = 2048;
 
+//  values[r, columns[k]] = rows.values[k] for starts[r] <= k < starts[r + 1], 0 elsewhere
 template <class Value> std::vector<Value> write_out(const CsrRows<Value> &rows) {
     std::vector<Value> values(static_cast<std::size_t>(rows.n_rows * rows.n_columns), Value(0));
     for (std::int64_t r = 0; r < rows.n_rows; ++r)

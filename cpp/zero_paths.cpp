@@ -1,3 +1,7 @@
+// Lays trees out as zero paths and builds the index of turns (zero_paths.hpp).
+//
+// In: splits, columns and children of all nodes. Out: the places of all zero paths, and for each feature and sign the
+// places on the zero paths from the roots at which it decides, sorted by the smallest value that turns off.
 #include "zero_paths.hpp"
 
 #include <numeric>
@@ -28,15 +32,16 @@ ZeroPaths::ZeroPaths(const double *split, const std::int32_t *column, const std:
     features_.number();
     for (auto root = starts.begin(); root + 1 != starts.end(); ++root)
         lay_out(split + *root, column + *root, left + *root);
-    places_.resize(places_.size() + kAhead); // a row looks so far ahead
+    places_.resize(places_.size() + kAhead); // Descent reads this far beyond a sentinel
     index_turns();
 }
 
-// Appends the paths of a tree, that from the root first.
+// Appends the zero paths of a tree, the one from the root first. A place whose row turns off to an inner node gets its
+// target when that node's path is appended.
 void ZeroPaths::lay_out(const double *split, const std::int32_t *column, const std::int32_t *left) {
     struct Path {
         std::int32_t first_node;
-        std::int64_t from; // the place that leads to it
+        std::int64_t from; // the place from which rows turn to it
     };
     const auto start = static_cast<std::int64_t>(places_.size());
     const auto next_place = [&] {
@@ -66,9 +71,11 @@ void ZeroPaths::lay_out(const double *split, const std::int32_t *column, const s
     }
 }
 
-// The least absolute value that turns off at a split; a row beyond a negative split is below it, not equal.
+// The smallest absolute value that turns off at a split: x >= split if the split is positive, else x < split, hence
+// |x| > |split|.
 static double smallest_off(double split) { return split > 0.0 ? split : std::nextafter(-split, kInfinity); }
 
+// Collects the turns of all roots' zero paths, sorts them by side and smallest value, and marks where each side starts.
 void ZeroPaths::index_turns() {
     struct Found {
         std::int64_t side;
@@ -79,7 +86,7 @@ void ZeroPaths::index_turns() {
         for (std::int32_t k = 0; k < ends_[tree]; ++k) {
             const Place &place = places_[starts_[tree] + k];
             const Turn turn{smallest_off(place.split), static_cast<std::int32_t>(tree), k};
-            if (!std::isnan(turn.smallest)) // none turns off at a split that is not a number
+            if (!std::isnan(turn.smallest)) // no row turns off at a split that is NaN
                 found.push_back({side(place.feature, !(place.split > 0.0)), turn});
         }
     std::sort(found.begin(), found.end(), [](const Found &a, const Found &b) {

@@ -1,15 +1,13 @@
-// Trees cut into zero paths, for sparse rows.
+// Maps sparse rows to the leaves of trees at a cost that follows the stored values. In: trees, CSR rows. Out: cells.
 //
-// From every node there is a path that the all-zero row takes. A sparse row follows it until one of its own values
-// turns it off, follows the zero path from where it then is, and so on to a leaf. So each tree is stored as its zero
-// paths, one after the other: a row that is not turned off goes on to the next place in memory. Two things make long
-// paths cheap, and trees on text have paths of hundreds of places:
-//  - The zero paths from the roots are the longest, and all rows begin there. For each feature we list, over all trees,
-//    the places on them where it decides ("turns"), from splits near zero outwards. A stored value reads the turns that
-//    it takes and one more, and for each tree the first turn that any value takes is kept.
-//  - On a later path a row looks up at several places at once whether it stores their features at all. All trees go
-//    forward together, so that none waits for another's memory.
-// The cost follows the stored values: not the number of columns, and little the length of paths.
+// A zero path is the path of the all-zero row from a node to a leaf. A sparse row follows it until a stored value turns
+// it off, then follows the zero path from the node it turned to, and so on. Each tree is stored as its zero paths, each
+// path contiguous in memory (compare XGBoost's default directions). Paths have hundreds of places on text data. So:
+//  - Zero paths from roots: they are the longest, and all rows start on them. An inverted index lists, for each feature
+//    over all trees, the places where it decides ("turns"), ordered by the distance of the split from zero. A stored
+//    value reads the turns that it takes and one more; for each tree the first turn taken by any value counts.
+//  - Later paths: a bit test at kAhead places at once finds the next place whose feature the row stores. All trees
+//    advance in turn, so that their cache misses overlap.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +22,8 @@
 
 namespace isokern {
 
-// The share of all splits that the all-zero row meets on its way down the trees: large where a tree peels points off a
-// mass of zeros, as it does on sparse rows. Nodes as in TreeMap.
+// The share of all splits that lie on the zero paths from the roots. It is large where a tree peels single points off a
+// mass of zeros, as on sparse data. Nodes as in TreeMap.
 double share_on_zero_paths(const double *split, const std::int32_t *left, const std::vector<std::int64_t> &starts);
 
 class ZeroPaths {
@@ -38,41 +36,42 @@ class ZeroPaths {
 
     bool are_none() const { return starts_.empty(); }
 
-    // Takes rows down the trees; has scratch space of its own.
+    // Maps rows to cells; owns the scratch buffers of one thread.
     template <class Value, class Cell> class Descent;
 
   private:
-    static constexpr int kAhead = 8; // places looked at together
+    static constexpr int kAhead = 8; // places tested together
 
-    // On a path. Its last place is one that every row turns off at.
+    // A split on a zero path. The last place of a path is a sentinel at which every row turns off.
     struct Place {
         double split;
         std::int32_t feature;
-        std::int32_t to; // where a row goes that turns off: a place of the same tree or, if negative, ~cell
+        std::int32_t to; // where a row that turns off continues: a place of the same tree or, if negative, ~cell
     };
     struct Turn {        // a place on the zero path from a root
-        double smallest; // of the values that turn off there, by absolute value
+        double smallest; // absolute value of the smallest value that turns off there
         std::int32_t tree;
-        std::int32_t number; // of the place
+        std::int32_t number; // of the place within the tree
     };
 
     std::int64_t n_trees() const { return static_cast<std::int64_t>(starts_.size()); }
 
-    // Zero goes left of a positive split and right of any other.
+    // Whether x goes to another side than zero, which goes left of a positive split and right of any other.
     static bool turns_off(double x, double split) { return (x < split) != (split > 0.0); }
 
-    // Positive and negative values of a feature take turns of their own.
+    // The list of turns for the positive or the negative values of a feature: a split has zero on one side, so only
+    // values of one sign turn off at it.
     static std::int64_t side(std::int32_t feature, bool is_negative) { return 2 * std::int64_t{feature} + is_negative; }
 
     void lay_out(const double *split, const std::int32_t *column, const std::int32_t *left);
     void index_turns();
 
-    ColumnRanks features_;             // the columns that occur in a split; the ends of paths have one more feature
-    std::vector<Place> places_;        // of one tree after the other, the zero path from the root first
-    std::vector<std::int64_t> starts_; // tree -> its first place
-    std::vector<std::int32_t> ends_;   // tree -> the last place of the zero path from the root
-    std::vector<Turn> turns_;
-    std::vector<std::int64_t> turn_starts_; // side of a feature -> its turns
+    ColumnRanks features_;                  // numbers the columns that occur in splits; sentinels have one more feature
+    std::vector<Place> places_;             // tree after tree, in each the zero path from the root first
+    std::vector<std::int64_t> starts_;      // tree -> its first place
+    std::vector<std::int32_t> ends_;        // tree -> the sentinel of the zero path from the root
+    std::vector<Turn> turns_;               // by side(feature, sign), then by smallest
+    std::vector<std::int64_t> turn_starts_; // side(feature, sign) -> its first turn
 };
 
 template <class Value, class Cell> class ZeroPaths::Descent {
@@ -93,12 +92,14 @@ template <class Value, class Cell> class ZeroPaths::Descent {
         std::int32_t feature;
         double value;
     };
-    struct Walk { // the row on its way down a tree
+    struct Walk { // the row's position in a tree
         const Place *places;
         std::int32_t at;
         std::int32_t tree;
     };
 
+    // Maps row r: notes its stored values by feature, finds where it leaves the zero path of each root, then walks on
+    // in all trees that have not ended.
     void descend(std::int64_t r) {
         find_features(r);
         std::copy(paths_.ends_.begin(), paths_.ends_.end(), turned_at_.begin());
@@ -116,7 +117,8 @@ template <class Value, class Cell> class ZeroPaths::Descent {
             is_stored_[one.feature] = 0;
     }
 
-    // Notes the row's values that are not zero and whose columns occur in splits.
+    // Lists the row's non-zero values whose columns occur in splits. Without a branch: an entry that does not count is
+    // overwritten by the next.
     void find_features(std::int64_t r) {
         stored_.resize(static_cast<std::size_t>(rows_.starts[r + 1] - rows_.starts[r]));
         std::size_t n = 0;
@@ -132,7 +134,8 @@ template <class Value, class Cell> class ZeroPaths::Descent {
         is_stored_[one.feature] = 1;
     }
 
-    // Notes each tree whose first path the value leaves earlier than the values before it.
+    //  turned_at[tree] = min(turned_at[tree], number) over the turns with smallest <= |value|
+    // The list is sorted by `smallest`, so the loop ends at the first turn that the value does not take.
     void take_turns(const Stored &one) {
         const std::int64_t list = side(one.feature, one.value < 0.0);
         const double size = std::abs(one.value);
@@ -143,7 +146,8 @@ template <class Value, class Cell> class ZeroPaths::Descent {
             turned_at[turn->tree] = std::min(turned_at[turn->tree], turn->number);
     }
 
-    // Turns off the first paths. Writes the cells of trees that end there; returns how many walks go on.
+    // Leaves the zero paths of the roots where turned_at_ says. Writes the cells of trees that end there; returns the
+    // number of walks that go on. Without a branch: cells of unfinished trees are overwritten later.
     std::int64_t leave_roots(Cell *cells) {
         std::int64_t n = 0;
         for (std::int64_t tree = 0; tree < paths_.n_trees(); ++tree) {
@@ -156,7 +160,8 @@ template <class Value, class Cell> class ZeroPaths::Descent {
         return n;
     }
 
-    // Takes each walk past its next stored feature. Writes the cells of those that end; returns how many are left.
+    // Advances each walk past the next place whose feature is stored. Writes the cells of walks that end; returns the
+    // number of those left.
     std::int64_t walk_on(std::int64_t n_walks, Cell *cells) {
         std::int64_t n = 0;
         for (std::int64_t k = 0; k < n_walks; ++k) {
@@ -169,6 +174,8 @@ template <class Value, class Cell> class ZeroPaths::Descent {
         return n;
     }
 
+    // Finds the next place whose feature the row stores, and returns where the row goes from it. The search ends at the
+    // path's sentinel at the latest, whose feature always counts as stored.
     std::int32_t next(const Walk &walk) const {
         const Place *place = walk.places + walk.at;
         unsigned stored = stored_among(place);
@@ -179,7 +186,7 @@ template <class Value, class Cell> class ZeroPaths::Descent {
         return is_off ? place->to : static_cast<std::int32_t>(place - walk.places) + 1;
     }
 
-    // Bit k says whether the feature of the k-th place from here is stored.
+    //  bit k = is_stored_[feature of place[k]], for k < kAhead
     unsigned stored_among(const Place *place) const {
         unsigned bits = 0;
         for (int k = 0; k < kAhead; ++k)
@@ -190,10 +197,10 @@ template <class Value, class Cell> class ZeroPaths::Descent {
     const ZeroPaths &paths_;
     const CsrRows<Value> &rows_;
     Cell *cells_;
-    std::vector<Stored> stored_;          // the row at hand
-    std::vector<double> values_;          // the same by feature, where stored
-    std::vector<std::uint8_t> is_stored_; // by feature; the ends of paths always are
-    std::vector<std::int32_t> turned_at_; // by tree: the place on the first path
+    std::vector<Stored> stored_;          // the current row
+    std::vector<double> values_;          // by feature, valid where is_stored_ is set
+    std::vector<std::uint8_t> is_stored_; // by feature; always set for sentinels
+    std::vector<std::int32_t> turned_at_; // by tree: the place where the row leaves the root's zero path
     std::vector<Walk> walks_;
 };
 
