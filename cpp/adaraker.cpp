@@ -1,3 +1,8 @@
+// The ensemble of AdaRaker: scores, multiplicative weight updates (Hedge) and gradient steps.
+//
+// In: projections of rows, targets. Out: scores, changed state. Per row and column: experts whose interval begins are
+// reset; the ensemble is scored; confidences and kernel weights are multiplied by exponentials of the losses; theta
+// takes a gradient step of the logistic loss with ridge penalty. All started experts learn from each row.
 #include "adaraker.hpp"
 
 #include <algorithm>
@@ -9,11 +14,12 @@
 namespace isokern {
 namespace {
 
+//  ln(1 + exp(-margin)), written so that exp cannot overflow
 double logistic_loss(double margin) {
     return margin > 0.0 ? std::log1p(std::exp(-margin)) : std::log1p(std::exp(margin)) - margin;
 }
 
-// How many experts have begun when a round, counted from 1, begins: 2^e <= round.
+// The number of experts that have started by a round, counted from 1: those with 2^e <= round.
 std::int64_t n_living(std::int64_t round, std::int64_t n_experts) {
     std::int64_t n = 0;
     while (n < n_experts && (std::int64_t{1} << n) <= round)
@@ -21,7 +27,7 @@ std::int64_t n_living(std::int64_t round, std::int64_t n_experts) {
     return n;
 }
 
-// The features of one row, for all kernels.
+//  values[p] = [sin(sigma_p u), cos(sigma_p u)] / sqrt(D): the random Fourier features of a row, for all kernels p
 class Features {
   public:
     explicit Features(const AdaRakerState &state)
@@ -44,7 +50,7 @@ class Features {
     std::vector<float> values_;
 };
 
-// One column's experts.
+// The experts of one column.
 class Experts {
   public:
     Experts(const AdaRakerState &state, std::int64_t column)
@@ -54,7 +60,8 @@ class Experts {
           by_kernel_(static_cast<std::size_t>(state.n_experts * state.n_kernels)),
           by_expert_(static_cast<std::size_t>(state.n_experts)) {}
 
-    // F = sum_e h_e F_e / sum_e h_e,  F_e = sum_p w_p f_p,  f_p = theta_p . z_p
+    //  F = sum_e h_e F_e / sum_e h_e,   F_e = sum_p w_ep f_ep,   f_ep = theta_ep . z_p
+    // Keeps all F_e and f_ep for learn().
     double score(const float *features, std::int64_t n_experts) {
         double sum = 0.0, mass = 0.0;
         for (std::int64_t e = 0; e < n_experts; ++e) {
@@ -65,7 +72,7 @@ class Experts {
         return mass > 0.0 ? sum / mass : 0.0;
     }
 
-    // Experts whose interval begins with this round.
+    // Resets the experts whose interval begins with this round.
     void begin(std::int64_t round, std::int64_t n_experts) {
         for (std::int64_t e = 0; e < n_experts; ++e) {
             if (round % (std::int64_t{1} << e) != 0)
@@ -80,7 +87,8 @@ class Experts {
         }
     }
 
-    // After score(): changes weights by the losses, then theta by a gradient step on loss + lambda |theta|^2.
+    //  h_e <- h_e exp(-eta (loss(F_e) - loss(F))),   w_ep by reweigh,   theta_ep by descend
+    // Call score() first. c is the target, factor the row's weight.
     void learn(const float *features, std::int64_t n_experts, double score, double c, double factor) {
         const double loss = logistic_loss(c * score);
         for (std::int64_t e = 0; e < n_experts; ++e) {
@@ -96,6 +104,7 @@ class Experts {
   private:
     std::int64_t stride() const { return state_.n_kernels * size_; }
 
+    //  F_e = sum_p w_ep theta_ep . z_p, with eight partial sums that the compiler vectorises
     double score_expert(const float *features, std::int64_t e) {
         double sum = 0.0;
         for (std::int64_t p = 0; p < state_.n_kernels; ++p) {
@@ -114,7 +123,7 @@ class Experts {
         return sum;
     }
 
-    //  w_p proportional to w_p exp(-eta loss(f_p))
+    //  w_ep proportional to w_ep exp(-eta loss(f_ep)), with sum_p w_ep = 1
     void reweigh(std::int64_t e, double c, double rate) {
         double *weights = weights_ + e * state_.n_kernels;
         double mass = 0.0;
@@ -127,9 +136,10 @@ class Experts {
             weights[p] /= mass;
     }
 
+    //  theta_ep <- theta_ep - eta d/dtheta (loss(f_ep) + lambda |theta_ep|^2)
     void descend(const float *features, std::int64_t e, std::int64_t p, double c, double rate, double factor) {
         const double f = by_kernel_[e * state_.n_kernels + p];
-        const double size = std::min(1.0, rate * factor); // whatever the weight, a step goes no further
+        const double size = std::min(1.0, rate * factor); // limits the step for large row weights
         const auto step = static_cast<float>(size * c / (1.0 + std::exp(c * f)));
         const auto keep = static_cast<float>(1.0 - size * std::min(1.0, 2.0 * state_.shrinkage));
         float *theta = theta_ + e * stride() + p * size_;

@@ -48,8 +48,7 @@ class Chunks {
         return begin;
     }
 
-    //  squares[c] = sum_j max(low[j, c] - x[j], x[j] - high[j, c], 0)^2: the squared distance of x to the box of chunk
-    //  c
+    //  squares[c] = sum_j max(low[j, c] - x[j], x[j] - high[j, c], 0)^2, the squared distance of x to the chunk's box
     void distances(const float *x, float *squares) const {
         std::fill_n(squares, n_chunks_, 0.0f);
         for (std::int64_t j = 0; j < n_axes_; ++j) {

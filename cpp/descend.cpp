@@ -36,8 +36,7 @@ static void check_nodes(const std::int32_t *column, const std::int32_t *left, st
         is_sound &= left[k] < 0 ? ~left[k] < n_cells : left[k] > k && left[k] < size - 1;
     }
     if (!is_sound)
-        throw std::invalid_argument(
-            "a tree's nodes must point to existing columns, later nodes of the tree, or cells.");
+        throw std::invalid_argument("a tree's nodes must point to existing columns, later nodes and existing cells.");
 }
 
 // Throws if two nodes share a child. A few dozen such nodes could have exponentially many paths, and zero paths would

@@ -1,3 +1,7 @@
+// Scores and steps on support vectors. In: cells, support vectors, targets. Out: scores, new support vectors.
+//
+// Scoring is brute force: the number of cells that a row shares with each support vector (match.hpp) times the
+// coefficients. Lazy scaling and averaging as in primal.cpp, with support vectors in place of cells.
 #include "dual.hpp"
 
 #include <algorithm>
@@ -9,7 +13,7 @@
 namespace isokern {
 namespace {
 
-// Sums over all support vectors of the number of cells shared with a row times a table's row.
+//  sums[k] = sum_j #{i : cells[j, i] = row[i]} table[j, k]      in: row, table (n x n_columns)      out: sums
 template <class Support> class KernelGather {
   public:
     KernelGather(const Support &support, std::int64_t t) : support_(support), t_(t) {}
@@ -25,10 +29,11 @@ template <class Support> class KernelGather {
     }
 
   private:
-    const Support &support_; // by reference, since it grows
+    const Support &support_; // a reference, because support vectors are added while learning
     std::int64_t t_;
 };
 
+// The Model of learn_rows (online_loop.hpp): a coefficient for each support vector and column.
 template <class Cell> class Dual {
   public:
     Dual(const CellRows<Cell> &rows, SupportVectors<Cell> &support, Clock &clock)
@@ -58,6 +63,7 @@ template <class Cell> class Dual {
     }
 
   private:
+    // Appends the current row to the support vectors, with coefficients 0.
     void add_row() {
         const std::int64_t n_columns = support_.weights.n_columns;
         std::copy_n(row_, rows_.t, support_.cells + support_.n * rows_.t);

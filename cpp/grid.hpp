@@ -1,7 +1,9 @@
-// Dense rows as bytes, where all values are among few that are evenly spaced: pixels, counts, zeros and ones.
+// Detects data on a grid and quantises it to bytes: uniform quantisation with at most 256 levels.
 //
-// A value is low + q steps, 0 <= q <= 255. Squared distances of the q are sums of integers: they are exact, and a CPU
-// that multiplies bytes adds up four times as many at once as of float32.
+// In: all values of the points; then rows. Out: the grid, if there is one; a row's levels q as bytes, and how far the
+// row is from them. A grid is a set of evenly spaced values low + q * step, 0 <= q <= 255, such as pixels, counts or
+// 0/1 features. Squared distances between levels are sums of integers, hence exact, and int8 dot products (VNNI)
+// compute four times as many products per instruction as float32.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +25,8 @@ namespace isokern {
 
 class Grid {
   public:
-    // The grid of all values, if there is one, and of zero where some are not stored.
+    // The grid that all values lie on, if there is one. has_zeros: zero is a value too, because some are not stored.
+    // Each thread collects the distinct values of its tiles and merges them into `all`; more than 256 end the search.
     template <class Value> static std::optional<Grid> find(std::span<const Value> values, bool has_zeros) {
         const auto n = static_cast<std::int64_t>(values.size());
         Few all;
@@ -41,14 +44,14 @@ class Grid {
         return are_few && !all.values().empty() ? fit(all.values()) : std::nullopt;
     }
 
-    // Whether the values are whole numbers, one apart, so that float64 has the distances of rows on the grid as they
-    // are.
+    // Whether the grid's values are consecutive whole numbers: float64 distances of rows on it are then exact.
     bool is_whole() const { return is_whole_; }
 
-    // No two rows of numbers are further from each other.
+    // The largest squared distance that two rows of levels can have, in steps.
     double longest_square(std::int64_t n_columns) const { return static_cast<double>(n_columns) * n_steps_ * n_steps_; }
 
-    // Writes a row's numbers; returns how far they are from the row, in steps.
+    //  numbers[j] = round((row[j] - low) / step), clamped to the grid
+    // Quantises a row; returns the distance between the row and its levels, in steps.
     double enter(std::span<const double> row, std::span<std::uint8_t> numbers) const {
         double square = 0.0;
         for (std::size_t j = 0; j < row.size(); ++j) {
@@ -59,22 +62,25 @@ class Grid {
         return std::sqrt(square);
     }
 
-    // Squared distances of numbers that differ by more than this are in the order of the distances, if the row and the
-    // points are so far from their numbers.
+    // If two squared distances between levels differ by more than this, the exact distances are in the same order.
+    // With `off`, the quantisation errors of row and point together, a distance changes by at most off, so a squared
+    // distance changes by at most off (2 longest + off), for each of the two. The last term is the rounding error of
+    // the exact distance in float64.
+    //   in: the distances of the row and of the furthest point from their levels
     static double slack(double row_off, double points_off, std::int64_t n_columns) {
         const auto d = static_cast<double>(n_columns);
         const double longest = 255.0 * std::sqrt(d) + row_off + points_off;
-        const double off = row_off + points_off + 1e-11 * std::sqrt(d); // entering a row is itself rounded
+        const double off = row_off + points_off + 1e-11 * std::sqrt(d); // row_off and points_off are rounded too
         return 2.0 * off * (2.0 * longest + off) + 4.0 * (d + 4.0) * 0x1p-53 * longest * longest;
     }
 
-    static constexpr std::int64_t kMostColumns = 1 << 15; // whose squares int32 holds
+    static constexpr std::int64_t kMostColumns = 1 << 15; // n_columns * 255^2 must fit into int32
 
   private:
-    // At most 256 different values.
+    // A set of at most 256 distinct values: a hash table with linear probing.
     class Few {
       public:
-        // False if there are too many.
+        // Adds a value; returns false if there are too many. The last value is tested first, as values often repeat.
         bool add(double value) {
             if (!values_.empty() && value == last_)
                 return true;
@@ -93,7 +99,7 @@ class Grid {
         const std::vector<double> &values() const { return values_; }
 
       private:
-        std::array<std::uint16_t, 1024> table_{}; // open to the next free place; 0: free
+        std::array<std::uint16_t, 1024> table_{}; // 1 + index into values_; 0: free
         std::vector<double> values_;
         double last_ = 0.0;
     };
@@ -101,6 +107,8 @@ class Grid {
     Grid(double low, double high, double n_steps, bool is_whole)
         : low_(low), n_steps_(n_steps), steps_per_unit_(n_steps / (high - low)), is_whole_(is_whole) {}
 
+    // The coarsest grid from the smallest to the largest value that contains all values, to a thousandth of a step.
+    // Whole numbers get a step of 1, which makes distances exact.
     static std::optional<Grid> fit(const std::vector<double> &values) {
         const auto [low, high] = std::minmax_element(values.begin(), values.end());
         const double range = *high - *low;
@@ -109,7 +117,7 @@ class Grid {
         if (range <= 255.0 &&
             std::all_of(values.begin(), values.end(), [](double value) { return value == std::rint(value); }))
             return Grid(*low, *high, range, true);
-        for (int n_steps = 1; n_steps <= 255; ++n_steps) { // the fewest that lead to all values, to a thousandth
+        for (int n_steps = 1; n_steps <= 255; ++n_steps) {
             const Grid grid(*low, *high, n_steps, false);
             if (std::all_of(values.begin(), values.end(), [&](double value) {
                     const double steps = (value - grid.low_) * grid.steps_per_unit_;

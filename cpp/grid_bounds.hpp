@@ -1,4 +1,8 @@
-// Bounds, as nested_bounds.hpp has them, for rows and points on a grid: products of bytes give squared distances.
+// Squared distances between quantised rows and points, from int8 dot products (VNNI), as bounds for nested_search.hpp.
+//
+// In: points and rows on a grid. Out: what nested_bounds.hpp describes: bounds, and by how much they may be off. With
+// levels q, |q_x - q_z|^2 = |q_x|^2 + |q_z|^2 - 2 q_x.q_z. The instruction multiplies unsigned by signed bytes, so rows
+// are stored as s = q_x - 128, and -2 q_x.q_z = -2 s.q_z - 256 sum(q_z); the last term goes into the points' offsets.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +20,7 @@
 
 namespace isokern {
 
-// The grid of all values, if there is one that squared distances of so many columns fit, and the CPU multiplies bytes.
+// The grid of all values, if there is one, the CPU has int8 dot products, and int32 can hold the squared distances.
 template <class Value>
 std::optional<Grid> find_usable_grid(std::span<const Value> values, std::int64_t n_columns, bool has_zeros) {
     const bool is_usable = best_products().byte_distances && n_columns <= Grid::kMostColumns;
@@ -34,13 +38,13 @@ template <class Value> std::optional<Grid> find_usable_grid(const CsrRows<Value>
     return find_usable_grid(values, rows.n_columns, n_stored < rows.n_rows * rows.n_columns);
 }
 
-// A row's numbers, ready to be packed.
+// Quantises one row at a time, and packs it.
 class GridRow {
   public:
     GridRow(const Grid &grid, std::int64_t n_columns)
         : grid_(grid), row_(static_cast<std::size_t>(n_columns)), numbers_(row_.size()) {}
 
-    // Returns how far the numbers are from the row.
+    // Quantises row r; returns its distance from the grid, in steps.
     template <class Rows> double enter(const Rows &rows, std::int64_t r) {
         load_dense(rows, r, row_);
         const double off = grid_.enter(row_, numbers_);
@@ -55,7 +59,7 @@ class GridRow {
     std::int32_t sum() const { return sum_; }
     std::int32_t sum_of_squares() const { return sum_of_squares_; }
 
-    // As the k-th of groups of rows or panels of points, each number less by `less`.
+    // Writes the levels, less `less`, as row k of groups of rows or panels of points, [k / group][quad][k % group][4].
     template <class Byte> void pack(Byte *packed, std::int64_t k, std::int64_t group, int less) const {
         const auto d = static_cast<std::int64_t>(numbers_.size());
         packed += (k / group * ((d + 3) / 4) * group + k % group) * 4;
@@ -70,6 +74,7 @@ class GridRow {
     std::int32_t sum_ = 0, sum_of_squares_ = 0;
 };
 
+// The points on the grid, packed. Scratch computes the bounds of rows, for one thread.
 template <class Value> class GridBounds {
   public:
     template <class Rows> class Scratch;
@@ -83,7 +88,7 @@ template <class Value> class GridBounds {
             return [&, point = GridRow(grid_, points.n_columns)](std::int64_t begin, std::int64_t end) mutable {
                 for (std::int64_t p = begin; p < end; ++p) {
                     off[p] = point.enter(points, numbers[p]);
-                    // Products are with a row's numbers less 128, which are signed bytes.
+                    // |q_z|^2 - 256 sum(q_z): rows are stored less 128 (see above).
                     offsets_[p] = point.sum_of_squares() - 256 * point.sum();
                     point.pack(panels_.data(), p, kPanel, 0);
                 }
@@ -95,16 +100,16 @@ template <class Value> class GridBounds {
     const Grid &grid() const { return grid_; }
     std::int64_t n_columns() const { return points_.n_columns; }
 
-    // What knows the bounds of these rows, at most `tile` at a time.
+    // Computes bounds of these rows, at most `tile` rows at a time.
     template <class Rows> Scratch<Rows> of(const Rows &rows, std::int64_t tile) const { return {*this, rows, tile}; }
 
   private:
     DenseRows<Value> points_;
     Grid grid_;
     std::int64_t n_quads_;
-    double furthest_off_ = 0.0;
+    double furthest_off_ = 0.0; // the largest distance of a point from the grid, in steps
     std::vector<std::uint8_t> panels_;
-    std::vector<std::int32_t> offsets_;
+    std::vector<std::int32_t> offsets_; // by point: |q_z|^2 - 256 sum(q_z)
 };
 
 template <class Value> template <class Rows> class GridBounds<Value>::Scratch {
@@ -135,11 +140,12 @@ template <class Value> template <class Rows> class GridBounds<Value>::Scratch {
 
     float width(std::int64_t k) const {
         const double slack = Grid::slack(off_[k], table_.furthest_off_, rows_.n_columns);
-        // Integers that differ at all are in the right order if that is less than 1; else what float32 rounds counts.
+        // Distinct integers differ by at least 1, so a smaller slack cannot change their order, and rounding to float32
+        // keeps it. With a larger slack, the rounding to float32 must be added.
         return slack < 0.5 ? 0.0f : static_cast<float>(slack + 0x1p-22 * table_.grid_.longest_square(rows_.n_columns));
     }
 
-    // Whether equal bounds are those of equal distances.
+    // Whether equal bounds mean equal distances: whole numbers exactly on the grid, small enough for float32.
     bool has_exact_bounds(std::int64_t k) const {
         return table_.grid_.is_whole() && off_[k] + table_.furthest_off_ == 0.0 &&
                table_.grid_.longest_square(rows_.n_columns) < 0x1p24;
@@ -156,7 +162,7 @@ template <class Value> template <class Rows> class GridBounds<Value>::Scratch {
     GridRow numbers_;
     std::vector<std::int8_t> packed_;
     std::vector<std::int32_t> row_offsets_;
-    std::vector<double> off_; // how far rows are from their numbers
+    std::vector<double> off_; // by row: its distance from the grid, in steps
 };
 
 } // namespace isokern

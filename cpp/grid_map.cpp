@@ -1,4 +1,7 @@
-// A row's distances to all points, by products of bytes, then the nearest first (nested_search.hpp).
+// Entry point of Voronoi maps on a grid: decides whether the grid pays, and quantises points and rows.
+//
+// In: points, samples; then rows. Out: cells. Distances of a row to all points of the pool come from int8 dot products
+// (grid_bounds.hpp); the search among them is that of nested samples with a single size (nested_search.hpp).
 #include "grid_map.hpp"
 
 #include <algorithm>
@@ -17,16 +20,17 @@
 namespace isokern {
 namespace {
 
-// With few columns and many cells whole chunks of points lie too far away, which VoronoiMap passes over.
+// With fewer columns than kFewestColumns and more cells than kFewCells, VoronoiMap is faster: it prunes whole chunks of
+// points by their bounding boxes, while the grid compares all of them.
 constexpr std::int64_t kFewestColumns = 48, kFewCells = 256;
 
 template <class Value> struct Points {
-    std::vector<Value> written_out; // of sparse ones
+    std::vector<Value> written_out; // sparse points, densified; empty for dense ones
     NestedSamples nested;
     GridBounds<Value> bounds;
 };
 
-// Whether all rows are near enough to the grid for bounds to be close.
+// Whether all rows are near enough to the grid for tight bounds: 0.01 steps in the root mean square over columns.
 template <class Rows> bool lie_on(const Grid &grid, const Rows &rows, int threads) {
     const double most = 0.01 * std::sqrt(static_cast<double>(rows.n_columns));
     std::atomic<bool> are_on{true};
@@ -75,7 +79,7 @@ Points<Value> lay_out(const CsrRows<Value> &points, const Grid &grid, std::span<
 template <class Value> bool is_narrow(const DenseRows<Value> &) { return true; }
 template <class Value> bool is_narrow(const CsrRows<Value> &rows) { return rows.n_columns <= kFewColumns; }
 
-// The grid of points where it pays.
+// The grid of the points, if there is one and it pays.
 template <class Rows> std::optional<Grid> find_grid(const Rows &points, std::int64_t n_cells) {
     if (!is_narrow(points) || n_cells > (points.n_columns < kFewestColumns ? kFewCells : kLargestNestedSize))
         return std::nullopt;
@@ -104,7 +108,8 @@ template <class Rows, class Cell> bool GridMap::apply(const Rows &rows, Cell *ce
     return std::visit(
         [&](const auto &points) {
             if (rows.n_columns != points.bounds.n_columns())
-                throw std::invalid_argument("the rows have another number of columns than the points.");
+                throw std::invalid_argument("rows must have as many columns as the points; got another number of "
+                                            "columns.");
             if (!lie_on(points.bounds.grid(), rows, threads))
                 return false;
             const CellsOut out = cells;

@@ -1,4 +1,8 @@
-// Voronoi cells, as VoronoiMap has them, where points and rows lie on a grid (grid.hpp).
+// Voronoi cells, equal to those of VoronoiMap, for points and rows on a grid (grid.hpp): int8 dot products (VNNI).
+//
+// In: points, samples; then rows. Out: a map, if the points lie on a grid; cells, if the rows do too. Quantised rows
+// are compared with all points by brute force in int8. On a grid of whole numbers, integer distances are exact and
+// settle ties too, which are frequent in such data.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +16,16 @@ namespace isokern {
 
 class GridMap {
   public:
-    // None if the points lie on no grid, or if this CPU does not multiply bytes.
-    // points: the pool, which must outlive the map      samples: n_partitionings x n_cells numbers of points
+    // Null if the points lie on no grid, this CPU has no int8 dot product, or VoronoiMap is expected to be faster.
+    //   points: the pool; must outlive the map      samples: n_partitionings x n_cells numbers of points
     static std::unique_ptr<const GridMap> find(const AnyRows &points, std::span<const std::int32_t> samples,
                                                std::int64_t n_partitionings);
     ~GridMap();
 
     std::int64_t n_partitionings() const;
 
-    // cells[r, i] = the place in sample i of the point nearest to row r; false if rows lie off the grid, then nothing
-    // is written.      out: cells, n_rows x n_partitionings
+    // cells[r, i] = the place in sample i of the point nearest to row r      out: cells, n_rows x n_partitionings
+    // Returns false, and writes nothing, if a row lies off the grid.
     template <class Rows, class Cell> bool apply(const Rows &rows, Cell *cells, int threads) const;
 
   private:

@@ -1,4 +1,8 @@
-// Sparse points by the columns that they store: a row's products with all of them cost only what it shares with each.
+// An inverted index of sparse points, as in information retrieval: dot products of a row with all points at once.
+//
+// In: CSR points; then a row's non-zero entries. Out: the dot product with every point, and the points' squared
+// lengths. For each column, a posting list holds the points that store it. A row reads the lists of its own columns
+// only, so the cost is the number of stored values that it shares with the points. The exact distance is here too.
 #pragma once
 
 #include <algorithm>
@@ -18,11 +22,13 @@ struct Entry {
     bool operator==(const Entry &) const = default;
 };
 
+// Lists the non-zero values of row r, columns ascending.
 template <class Rows> void load_entries(const Rows &rows, std::int64_t r, std::vector<Entry> &entries) {
     entries.clear();
     for_each_nonzero(rows, r, [&](std::int32_t column, double value) { entries.push_back({column, value}); });
 }
 
+// The squared length of a row.
 inline double square_of(const std::vector<Entry> &row) {
     double square = 0.0;
     for (const Entry &entry : row)
@@ -30,11 +36,12 @@ inline double square_of(const std::vector<Entry> &row) {
     return square;
 }
 
-// Sums are float64, so that with u = 2^-53 and m stored values in row and point together, kappa = (3 m + 32) u covers
-// the rounding of the products as well as that of the distance itself.
+// Sums are in float64. With u = 2^-53 and m stored values in row and point together, a squared distance from these
+// products is off by at most kappa (|x|^2 + |z|^2), kappa = (3 m + 32) u; that includes the rounding errors of the
+// exact distance itself.
 class InvertedIndex {
   public:
-    // The points with these numbers.
+    // Indexes the points with these numbers.
     template <class Value>
     InvertedIndex(const CsrRows<Value> &points, std::span<const std::int32_t> numbers) : squares_(numbers.size()) {
         std::vector<std::vector<Posting>> by_column;
@@ -56,14 +63,15 @@ class InvertedIndex {
 
     const std::vector<double> &squares() const { return squares_; }
 
-    // Whether sums neither overflow nor lose their meaning, for a row of this squared length.
+    // Whether the products of a row of this squared length cannot overflow.
     bool can_multiply(double square) const { return is_usable_ && square < kTooLarge * kTooLarge; }
 
+    // kappa for this row and the point with the most stored values.
     double kappa(const std::vector<Entry> &row) const {
         return (3.0 * static_cast<double>(static_cast<std::int64_t>(row.size()) + longest_) + 32.0) * 0x1p-53;
     }
 
-    //  products[p] = sum_j row[j] points[p, j]
+    //  products[p] = sum_j row[j] points[p, j]      in: row      out: products
     void multiply(const std::vector<Entry> &row, std::vector<double> &products) const {
         products.assign(squares_.size(), 0.0);
         for (const Entry &entry : row) {
@@ -81,6 +89,7 @@ class InvertedIndex {
         double value;
     };
 
+    // Concatenates the posting lists.
     void flatten(std::vector<std::vector<Posting>> &by_column) {
         posting_starts_.push_back(0);
         for (auto &list : by_column) {
@@ -90,16 +99,17 @@ class InvertedIndex {
         }
     }
 
-    std::vector<double> squares_;
-    std::int64_t longest_ = 0;
-    bool is_usable_ = true;
-    ColumnNumbers columns_;
-    std::vector<std::int64_t> posting_starts_;
+    std::vector<double> squares_;              // by point: |z|^2
+    std::int64_t longest_ = 0;                 // the most stored values of a point
+    bool is_usable_ = true;                    // no squared length is too large
+    ColumnNumbers columns_;                    // column -> its posting list
+    std::vector<std::int64_t> posting_starts_; // posting list -> its first posting
     std::vector<Posting> postings_;
 };
 
-// The squared distance as it is defined. Columns that neither stores add nothing, so the sum over the others, in
-// ascending order, is the sum over all.
+//  sum_j (row[j] - points[point, j])^2
+// The squared distance by its definition (voronoi.hpp). Columns that neither stores add 0, so a merge of the two sorted
+// lists adds the same numbers in the same order as a sum over all columns.
 template <class Value>
 double distance(const std::vector<Entry> &row, const CsrRows<Value> &points, std::int32_t point) {
     double sum = 0.0;

@@ -1,6 +1,9 @@
-// The sums over support vectors are what costs. They are taken for blocks of rows, in threads, with as many points as
-// stay in the cache; support vectors that a block itself adds are added to its later rows one by one. Each partial sum
-// takes its points in the order in which they came, so the result does not depend on blocks or threads.
+// Kernel online gradient descent in blocks. In: rows, targets. Out: support vectors and coefficients; scores.
+//
+// The sums over support vectors dominate the cost. For a block of rows they are computed in parallel, over blocks of
+// support vectors that stay in the cache, before the block is learned in order. Support vectors that the block itself
+// adds are then added to the sums of its later rows one by one. Each partial sum adds its points in the order in which
+// they came, so the result does not depend on blocks or threads.
 #include "kernel_machine.hpp"
 
 #include <algorithm>
@@ -40,7 +43,8 @@ KernelMachine::Alpha KernelMachine::averaged(std::int64_t rounds) const {
     return alpha;
 }
 
-// first is a multiple of kLane, or stands within the last panel: points before it have been added already.
+//  sums[k, l] += sum over points p in first .. last - 1 with p % kLane = l of alpha[k, p] K(x_p, row)
+// first may be within a panel, whose points before it have been added already. The panel is evaluated as a whole.
 void KernelMachine::accumulate_row(const KernelRow &row, const Alpha &alphas, std::int64_t first, std::int64_t last,
                                    double *values, Sums &sums) const {
     const std::int64_t start = first / kLane * kLane;
@@ -59,6 +63,7 @@ void KernelMachine::accumulate_row(const KernelRow &row, const Alpha &alphas, st
     }
 }
 
+// accumulate_row for several rows, in blocks of points that stay in the cache.
 void KernelMachine::accumulate(std::span<const KernelRow> rows, const Alpha &alpha, std::int64_t first,
                                std::int64_t last, std::span<Sums> sums) const {
     std::vector<double> values(kBlockPoints + kLane);
@@ -67,11 +72,13 @@ void KernelMachine::accumulate(std::span<const KernelRow> rows, const Alpha &alp
             accumulate_row(rows[r], alpha, from, std::min(from + kBlockPoints, last), values.data(), sums[r]);
 }
 
+// The sum of the partial sums of score k, always in the same order.
 double KernelMachine::total(const Sums &sums, std::int64_t k) const {
     const double *lanes = sums.data() + k * kLane;
     return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
 }
 
+// The Model of learn_rows (online_loop.hpp).
 template <class Rows> class KernelMachine::Learner {
   public:
     Learner(KernelMachine &machine, const Rows &rows, const Clock &clock, int threads)
@@ -106,6 +113,7 @@ template <class Rows> class KernelMachine::Learner {
     void end_row() {}
 
   private:
+    // Sums over the support vectors known before the block, for all of its rows.
     void begin_block(std::int64_t begin) {
         n_known_ = machine_.points_.size();
         const std::int64_t n = std::min(kBlockRows, rows_.n_rows - begin);
@@ -113,7 +121,7 @@ template <class Rows> class KernelMachine::Learner {
             machine_.points_.load(rows_, begin + k, block_[k]);
             sums_[k].assign(static_cast<std::size_t>(machine_.n_scores() * kLane), 0.0);
         }
-        // Little work is not worth a thread.
+        // Little work is done before another thread has started.
         const int threads = n_known_ * n < 20'000 ? 1 : threads_;
         parallel_tiles(n, 32, threads, [&] {
             return [&](std::int64_t from, std::int64_t to) {
@@ -131,7 +139,7 @@ template <class Rows> class KernelMachine::Learner {
     std::vector<KernelRow> block_;
     std::vector<Sums> sums_;
     std::vector<double> values_;
-    std::int64_t n_known_ = 0, at_ = 0; // support vectors before the block; the row within it
+    std::int64_t n_known_ = 0, at_ = 0; // number of support vectors before the block; the current row within it
     bool is_added_ = false;
 };
 

@@ -1,3 +1,8 @@
+// Classic kernels of one row with many points: panels with SIMD for few columns, an inverted index for many.
+//
+// In: a kernel, points, a row. Out: kernel values. All five kernels are functions of a sum over columns of term(x, z).
+// For sparse data, the sum is that with zeros plus corrections for the columns that row and point share. If a squared
+// distance is much smaller than the totals it comes from (cancellation), it is computed again from differences.
 #include "kernel_points.hpp"
 
 #include <algorithm>
@@ -10,9 +15,9 @@
 namespace isokern {
 namespace {
 
-constexpr std::int64_t kFewColumns = 2048; // up to here points are written out in panels
+constexpr std::int64_t kFewColumns = 2048; // up to here points are stored densely, in panels
 
-// What one column with values x and z adds to the sum.
+// What a column with values x and z adds to the sum.
 double term(Measure measure, double x, double z) {
     switch (measure) {
     case Measure::l1:
@@ -49,7 +54,8 @@ KernelSpec kernel_by_name(std::string_view name, double factor, double offset, i
         return {Measure::chi_squared, Form::plain, 1.0, 0.0, 1, normalised};
     if (name == "intersection")
         return {Measure::intersection, Form::plain, 1.0, 0.0, 1, normalised};
-    throw std::invalid_argument("unknown kernel " + std::string(name));
+    throw std::invalid_argument("kernel must be laplacian, gaussian, polynomial, chi2 or intersection; got " +
+                                std::string(name));
 }
 
 KernelPoints::KernelPoints(const KernelSpec &spec, std::int64_t n_columns)
@@ -57,7 +63,7 @@ KernelPoints::KernelPoints(const KernelSpec &spec, std::int64_t n_columns)
 
 template <class Rows> void KernelPoints::load(const Rows &rows, std::int64_t r, KernelRow &row) const {
     if (rows.n_columns != n_columns_)
-        throw std::invalid_argument("the rows have another number of columns than the points.");
+        throw std::invalid_argument("rows must have as many columns as the points; got another number of columns.");
     row.columns.clear();
     row.values.clear();
     row.dense.clear();
@@ -71,7 +77,7 @@ template <class Rows> void KernelPoints::load(const Rows &rows, std::int64_t r, 
     });
     if (spec_.normalised)
         row.self = spec_.form == KernelSpec::Form::power ? power(spec_.factor * own + spec_.offset, spec_.degree) : own;
-    // Where most values are not zero, all columns are summed: differences of totals would lose the digits of offsets.
+    // If most values are not zero, all columns are summed: with data far from zero, differences of totals lose digits.
     if (in_panels_ && 2 * static_cast<std::int64_t>(row.columns.size()) > n_columns_) {
         row.dense.assign(static_cast<std::size_t>(n_columns_), 0.0);
         for (std::size_t k = 0; k < row.columns.size(); ++k)
@@ -134,7 +140,8 @@ void KernelPoints::evaluate(const KernelRow &row, std::int64_t first, std::int64
     finish(row, first, n, values);
 }
 
-// Squared distances far smaller than the totals they are the difference of have lost digits: sums them up again.
+// Computes squared distances again that are far smaller than the totals whose difference they are, and so have lost
+// digits.      changed: sums
 void KernelPoints::refine(const KernelRow &row, std::int64_t first, std::int64_t n, double *sums) const {
     if (spec_.measure != Measure::squared_l2)
         return;
@@ -143,6 +150,7 @@ void KernelPoints::refine(const KernelRow &row, std::int64_t first, std::int64_t
             sums[k] = squared_distance(row, first + k);
 }
 
+//  sum_j (x_j - z_j)^2, by merging the sorted non-zero columns of row and point
 double KernelPoints::squared_distance(const KernelRow &row, std::int64_t point) const {
     double sum = 0.0;
     std::size_t i = 0;
@@ -158,7 +166,9 @@ double KernelPoints::squared_distance(const KernelRow &row, std::int64_t point) 
     return sum;
 }
 
-//  sum(x, z) = total(x) + total(z) + sum over shared columns of term(x, z) - term(x, 0) - term(0, z)
+//  sum(x, z) = total(x) + total(z) + sum over shared columns of (term(x, z) - term(x, 0) - term(0, z))
+//  in: row, points first .. first + n - 1      out: sums, padded with 0 to a multiple of kLane
+// Posting lists are in order of points, so binary search finds where `first` begins.
 void KernelPoints::sums_from_index(const KernelRow &row, std::int64_t first, std::int64_t n, double *sums) const {
     for (std::int64_t k = 0; k < n; ++k)
         sums[k] = row.total + totals_[first + k];
@@ -177,6 +187,8 @@ void KernelPoints::sums_from_index(const KernelRow &row, std::int64_t first, std
     }
 }
 
+//  k = exp(-factor s),  (factor s + offset)^degree  or  s;   if normalised, k / sqrt(k(x, x) k(z, z))
+//  changed: values, from sums s to kernel values k
 void KernelPoints::finish(const KernelRow &row, std::int64_t first, std::int64_t n, double *values) const {
     if (spec_.form == KernelSpec::Form::decay)
         best_similarities().decay(spec_.factor, values, (n + kLane - 1) / kLane * kLane);

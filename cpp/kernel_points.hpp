@@ -1,4 +1,8 @@
-// Points to which a kernel of the classic kind (Laplacian, Gaussian, ...) is evaluated, one row against all of them.
+// Evaluates a classic kernel (Laplacian, Gaussian, polynomial, chi-squared, intersection) of a row with many points.
+//
+// In: points, added one by one; then a row. Out: k(row, point) for a range of points. With few columns, points are
+// stored in panels for SIMD loops over columns (similarities.hpp); with many columns, as an inverted index. Each kernel
+// value is computed independently of the others, so it does not depend on which range is asked for.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +15,8 @@
 
 namespace isokern {
 
-// A kernel as a function of a sum over columns: exp(-factor sum), (factor sum + offset)^degree, or the sum itself.
+// A kernel as a function of a sum over columns: exp(-factor sum) (decay), (factor sum + offset)^degree (power), or the
+// sum itself (plain).
 struct KernelSpec {
     enum class Form { decay, power, plain };
 
@@ -22,19 +27,18 @@ struct KernelSpec {
     bool normalised = false; // divide by sqrt(k(x, x) k(z, z))
 };
 
+// The kernel of this name; parameters that it does not have are ignored. Throws if the name is unknown.
 KernelSpec kernel_by_name(std::string_view name, double factor, double offset, int degree, bool normalised);
 
-// A row's non-zero values, and what is needed of it as a whole.
+// A row, prepared for evaluation: its non-zero values, and sums over all of them.
 struct KernelRow {
     std::vector<std::int32_t> columns;
     std::vector<double> values;
-    std::vector<double> dense; // all values, if they are quicker than the non-zero ones
-    double total = 0.0;        // the sum with the all-zero point
+    std::vector<double> dense; // all values, if most are not zero and points are in panels; else empty
+    double total = 0.0;        // the sum over columns with the all-zero point
     double self = 1.0;         // k(x, x), if the kernel is normalised
 };
 
-// With few columns the points are written out in panels, with many they are an inverted index. Each kernel value is
-// computed by itself, so it does not depend on what else is evaluated.
 class KernelPoints {
   public:
     KernelPoints(const KernelSpec &spec, std::int64_t n_columns);
@@ -43,10 +47,14 @@ class KernelPoints {
     std::int64_t n_columns() const { return n_columns_; }
     const KernelSpec &spec() const { return spec_; }
 
+    // Prepares row r.
     template <class Rows> void load(const Rows &rows, std::int64_t r, KernelRow &row) const;
+
+    // Adds a row as the next point.
     void add(const KernelRow &row);
 
-    // values[k] = k(row, point first + k) for k < n; first a multiple of kLane, room for n rounded up to one.
+    //  values[k] = k(row, point first + k) for k < n
+    // first must be a multiple of kLane, and values must have room for n, rounded up to a multiple of kLane.
     void evaluate(const KernelRow &row, std::int64_t first, std::int64_t n, double *values) const;
 
     // All points as CSR: values, columns, starts.
@@ -70,15 +78,16 @@ class KernelPoints {
     KernelSpec spec_;
     std::int64_t n_columns_, size_ = 0;
     bool in_panels_;
+    // panels_, if in_panels_: [n_panels][n_columns][kLane].      totals_, selves_: KernelRow::total and self, by point
     std::vector<double> panels_, totals_, selves_;
-    ColumnNumbers numbers_;
-    std::vector<std::vector<Posting>> postings_;
+    ColumnNumbers numbers_;                      // column -> its posting list, if not in_panels_
+    std::vector<std::vector<Posting>> postings_; // points that store a column, in order
     std::vector<double> stored_values_;
     std::vector<std::int32_t> stored_columns_;
     std::vector<std::int64_t> stored_starts_{0};
 };
 
-// values[a, b] = k(rows a, points b).      out: values, rows.n_rows x points.n_rows
+//  values[a, b] = k(row a, point b)      out: values, rows.n_rows x points.n_rows
 template <class Rows, class Points>
 void kernel_matrix(const KernelSpec &spec, const Rows &rows, const Points &points, double *values, int threads);
 

@@ -1,3 +1,7 @@
+// Online gradient descent with dense linear weights, and projection of rows.
+//
+// In: features, targets; rows and a matrix. Out: weights; the product rows * matrix. Averaging sums the weights after
+// each update of a column, so the mean is over updates, not over rounds.
 #include "linear.hpp"
 
 #include <algorithm>
@@ -8,12 +12,14 @@
 namespace isokern {
 namespace {
 
+// The Model of learn_rows (online_loop.hpp).
 class Linear {
   public:
     Linear(const DenseRows<double> &features, const LinearWeights &weights) : features_(features), weights_(weights) {}
 
     void read(std::int64_t r) { row_ = features_.row(r); }
 
+    //  scores[k] = sum_j z_j w[j, k]
     void last(double *scores) const {
         std::fill_n(scores, weights_.n_columns, 0.0);
         for (std::int64_t j = 0; j < features_.n_columns; ++j)
@@ -24,6 +30,7 @@ class Linear {
     bool averages() const { return false; }
     void predict(double *scores) const { last(scores); }
 
+    //  w[j, k] -= rate g z_j for all j;   sums[j, k] += w[j, k]
     void step(std::int64_t k, double g, double rate) {
         ++weights_.n_updates[k];
         for (std::int64_t j = 0; j < features_.n_columns; ++j) {

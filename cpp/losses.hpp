@@ -1,4 +1,6 @@
-// Losses, by their derivative dL/df at a score f. For classes the target is c = +1 or -1.
+// Loss functions for online gradient descent, each given by its derivative dL/df.
+//
+// In: a score f, and the target: c = +1 or -1 for classes, a number y for regression. Out: the derivative.
 #pragma once
 
 #include <cmath>
@@ -6,7 +8,7 @@
 namespace isokern {
 
 struct Hinge { // max(0, 1 - c f)
-    // A score exactly on the margin has no gradient, so it changes nothing.
+    // A score exactly on the margin has zero gradient, so it changes nothing.
     double derivative(double f, double c) const { return c * f < 1.0 ? -c : 0.0; }
 };
 

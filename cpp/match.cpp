@@ -1,3 +1,7 @@
+// Kernel matrix of the Isolation Kernel by brute force, in cache blocks.
+//
+// In: two tables of cells. Out: the share of equal cells for each pair of rows. A tile of rows of `first` is compared
+// with a block of rows of `second` while the block is in the cache.
 #include "match.hpp"
 
 #include <algorithm>

@@ -1,4 +1,7 @@
-// How many cells two rows share.
+// The Isolation Kernel of two rows: the share of partitionings in which they fall into the same cell.
+//
+// In: tables of cells, n x t. Out: the kernel matrix, (1/t) times the number of equal cells for each pair of rows. That
+// is the dot product of their one-hot feature maps, computed by comparing cell numbers with SIMD.
 #pragma once
 
 #include <algorithm>
@@ -6,10 +9,12 @@
 
 namespace isokern {
 
-// #{i < t : a[i] = b[i]}
+//  #{i < t : a[i] = b[i]}
+// Counts in the cells' own type, runs of 192 at a time, so that even a byte cannot overflow and the loop vectorises
+// with the narrowest lanes.
 template <class Cell> std::int64_t count_equal(const Cell *a, const Cell *b, std::int64_t t) {
     std::int64_t total = 0;
-    for (std::int64_t begin = 0; begin < t; begin += 192) { // short runs, whose count fits into one byte
+    for (std::int64_t begin = 0; begin < t; begin += 192) {
         Cell equal = 0;
         const std::int64_t end = std::min(begin + 192, t);
         for (std::int64_t i = begin; i < end; ++i)

@@ -1,3 +1,7 @@
+// Entry point of nested Voronoi cells: checks samples and sizes, and chooses how distances are bounded.
+//
+// In: rows, samples, sizes. Out: cells for each size. Dense rows on a grid use int8 dot products (grid_bounds.hpp),
+// other dense rows float32 matrix products, sparse rows an inverted index (both nested_bounds.hpp).
 #include "nested.hpp"
 
 #include <algorithm>
@@ -21,7 +25,7 @@ void search(const NestedSamples &nested, const DenseRows<Value> &rows, std::span
     }
 }
 
-// Whether bounds of a row to all points are found at once.
+// Whether bounds come for all points of the pool at once, not panel by panel: those of the inverted index do.
 template <class Rows> constexpr bool kAtOnce = false;
 template <class Value> constexpr bool kAtOnce<CsrRows<Value>> = true;
 
@@ -41,11 +45,11 @@ void nested_cells(const Rows &rows, std::span<const std::int32_t> samples, std::
     if (sizes.empty() || sizes.front() < 1 || n_samples < 1 ||
         std::adjacent_find(sizes.begin(), sizes.end(), is_no_rise) != sizes.end() ||
         static_cast<std::int64_t>(samples.size()) != n_samples * sizes.back())
-        throw std::invalid_argument("sizes must ascend to that of the samples.");
+        throw std::invalid_argument("sizes must ascend strictly from at least 1 to the length of the samples.");
     if (sizes.back() > kLargestNestedSize)
         throw std::invalid_argument("samples must have fewer than 2^16 points.");
     if (!std::all_of(samples.begin(), samples.end(), is_row))
-        throw std::invalid_argument("samples must be numbers of rows.");
+        throw std::invalid_argument("samples must be row numbers from 0 to n_rows - 1.");
     const NestedSamples nested(find_equal_points(rows), samples, n_samples, sizes, kAtOnce<Rows>);
     search(nested, rows, cells, threads);
 }

@@ -1,9 +1,10 @@
-// What nested_search.hpp asks of rows: bounds on a row's distances to the points of a pool, as float32, and how far
-// they may be off.
+// Bounds on the distances of rows to all points of a pool, for nested_search.hpp: by matrix products or inverted index.
 //
-// A bound is the squared distance to a point, in some unit, less the same number for all points; two points whose
-// bounds differ by more than `width` are in the right order. A width that is infinite says that bounds mean nothing.
-// Points come in panels, kPanel of them; rows `group` at a time.
+// In: rows, and which of them are points. Out: for a row, a float32 bound per point, and how far bounds may be off. The
+// interface (also of grid_bounds.hpp): enter takes a tile of rows, fill computes bounds of `group` rows at a time with
+// panels of kPanel points, load and distance_to give exact distances of one row. A bound is the squared distance in
+// some unit, less a number that is the same for all points. Two points whose bounds differ by more than `width` are in
+// the right order; if width is infinite, bounds mean nothing. If has_exact_bounds, equal bounds mean equal distances.
 #pragma once
 
 #include <cmath>
@@ -19,7 +20,7 @@
 
 namespace isokern {
 
-// Dense rows, by float32 products; see voronoi_dense.hpp for how far these are off.
+// Dense rows: float32 matrix products.  bound = |z|^2 - 2 x.z;  rounding errors as in voronoi_dense.hpp.
 template <class Value> class DenseBounds {
   public:
     DenseBounds(const DenseRows<Value> &rows, std::span<const std::int32_t> points)
@@ -36,7 +37,7 @@ template <class Value> class DenseBounds {
     }
 
     class Scratch;
-    // What knows the bounds of the rows, at most `tile` at a time.
+    // Computes bounds of the rows, at most `tile` rows at a time; one for each thread.
     Scratch of_rows(std::int64_t tile) const { return {*this, tile}; }
 
     class Scratch {
@@ -48,7 +49,7 @@ template <class Value> class DenseBounds {
 
         std::int64_t group() const { return products_.group; }
 
-        // Takes rows begin to end.
+        // Packs rows begin to end, and computes their widths.
         void enter(std::int64_t begin, std::int64_t end) {
             const std::int64_t d = table_.rows_.n_columns, group = products_.group;
             std::fill(packed_.begin(), packed_.end(), 0.0f);
@@ -56,12 +57,13 @@ template <class Value> class DenseBounds {
                 load_dense(table_.rows_, begin + k, row_);
                 const double square =
                     table_.frame_.enter(row_, packed_.data() + k / group * group * d + k % group, group);
-                // The constants cover what is rounded later, and what underflows.
+                // Each of two bounds is off by kappa (|x|^2 + |z|^2). The rest covers later roundings, and underflow.
                 widths_[k] = static_cast<float>(2.1 * table_.kappa_ * (square + table_.largest_square_) + 0x1p-100);
             }
         }
 
-        // The bounds of groups of the rows taken, the first of which begins with the k-th.
+        //  bounds[r, p] = |z_p|^2 - 2 x_r.z_p
+        // For n_groups groups of the tile's rows, from the k-th row on, and n_panels panels from the panel-th on.
         void fill(std::int64_t k, std::int64_t n_groups, std::int64_t panel, std::int64_t n_panels, float *bounds,
                   std::int64_t stride) const {
             const std::int64_t d = table_.rows_.n_columns;
@@ -90,7 +92,7 @@ template <class Value> class DenseBounds {
     double largest_square_ = 0.0;
 };
 
-// Sparse rows, by float64 products from an inverted index, then rounded to float32.
+// Sparse rows: float64 products from an inverted index, scaled by `unit` (a power of two) and rounded to float32.
 template <class Value> class SparseBounds {
   public:
     SparseBounds(const CsrRows<Value> &rows, std::span<const std::int32_t> points) : rows_(rows), index_(rows, points) {
@@ -101,7 +103,7 @@ template <class Value> class SparseBounds {
     }
 
     class Scratch;
-    // What knows the bounds of the rows, at most `tile` at a time.
+    // Computes bounds of the rows, at most `tile` rows at a time; one for each thread.
     Scratch of_rows(std::int64_t tile) const { return {*this, tile}; }
 
     class Scratch {
@@ -113,7 +115,7 @@ template <class Value> class SparseBounds {
 
         void enter(std::int64_t begin, std::int64_t) { begin_ = begin; }
 
-        // Those of all points at once.
+        // Bounds of n rows, from the k-th of the tile on, to all points at once; panels are ignored.
         void fill(std::int64_t k, std::int64_t n, std::int64_t, std::int64_t, float *bounds, std::int64_t stride) {
             for (std::int64_t end = k + n; k < end; ++k, bounds += stride) {
                 load_entries(table_.rows_, begin_ + k, row_);
@@ -128,6 +130,7 @@ template <class Value> class SparseBounds {
         double distance_to(std::int32_t point) const { return distance(row_, table_.rows_, point); }
 
       private:
+        //  bounds[p] = (|z_p|^2 - 2 x.z_p) unit      in: row_, its squared length      returns the width
         float fill_row(double square, float *bounds) {
             if (!table_.index_.can_multiply(square) || square * table_.unit_ > 1e30)
                 return HUGE_VALF;
@@ -135,7 +138,7 @@ template <class Value> class SparseBounds {
             const std::vector<double> &squares = table_.index_.squares();
             for (std::size_t p = 0; p < squares.size(); ++p)
                 bounds[p] = static_cast<float>((squares[p] - 2.0 * products_[p]) * table_.unit_);
-            // No bound is larger than twice the squares, and each is rounded twice more.
+            // A bound is at most twice |x|^2 + |z|^2, and is rounded twice more in float32, hence the 3 * 2^-24.
             const double kappa = table_.index_.kappa(row_) + 3.0 * 0x1p-24;
             return static_cast<float>(2.1 * kappa * (square + table_.largest_square_) * table_.unit_ + 0x1p-100);
         }

@@ -1,9 +1,11 @@
-// The nearest points of rows in all samples, for all sizes: a smaller sample is the beginning of a larger one.
+// Nearest points of rows in nested samples (prefixes of each other), for all sizes: brute force with shared distances.
 //
-// A row is compared with all points of all samples once, whatever the number of samples and sizes (nested_bounds.hpp).
-// Few points of a sample are looked at one by one: running minima over the first 2, 4, 8, ... give the cells of all
-// small sizes, by distances themselves where bounds are too close. For large sizes a row walks through the points from
-// near to far, as far as the minima of the small ones reach (nested_walk.hpp).
+// In: the samples; rows whose distances are bounded as in nested_bounds.hpp. Out: for each size, cells. Bounds of a row
+// to all points of the pool are computed once, whatever the number of samples and sizes. Then:
+//  - Small sizes, up to n_few: running minima over the first points of each sample, read off at each size. Exact
+//    distances decide where the two smallest bounds are closer than their rounding error.
+//  - Large sizes: the minima of the first n_few points limit how far the nearest point of any larger prefix can be.
+//    Points within that limit are visited nearest first (nested_walk.hpp).
 #pragma once
 
 #include <algorithm>
@@ -23,15 +25,16 @@ namespace isokern {
 
 constexpr std::int64_t kLargestNestedSize = kNowhere;
 
-// What all threads read: the samples.
+// The samples, prepared for the search; shared by all threads.
 struct NestedSamples {
     std::int64_t n_samples;
     std::vector<std::int64_t> sizes; // ascending
     Pool pool;
-    std::int64_t n_few;                // points of a sample that are looked at one by one
-    std::int64_t n_first;              // points of the pool, which are those of all samples, and fill their panels
-    std::vector<std::uint16_t> places; // of each point, for walks (products.hpp), [pool][width()]
-    // Of the few points in the pool, [samples by kPanel][n_few][kPanel]; n_first where there is none.
+    std::int64_t n_few;                // length of the prefix of each sample that running minima cover
+    std::int64_t n_first;              // points of the pool that are in such a prefix, rounded up to whole panels
+    std::vector<std::uint16_t> places; // of each point in each sample, for walks (products.hpp), [pool][width()]
+    // The first n_few points of each sample, as numbers in the pool: [n_samples / kPanel][n_few][kPanel]. n_first,
+    // whose bound is infinite, stands for a point that repeats an earlier one, and for padding.
     std::vector<std::int32_t> numbers;
 
     NestedSamples(const std::vector<std::int32_t> &first_equal, std::span<const std::int32_t> samples,
@@ -53,21 +56,22 @@ struct NestedSamples {
                 places[p * width() + pool.members[k].partitioning] = static_cast<std::uint16_t>(pool.members[k].place);
     }
 
-    static constexpr std::int64_t kManySamples = 256; // of which fewer points are looked at: walks serve all at once
+    static constexpr std::int64_t kManySamples = 256; // with more, n_few is smaller: a walk serves all samples at once
 
     static std::int64_t n_panels(std::int64_t n) { return (n + kPanel - 1) / kPanel; }
 
-    // Room for the samples' places.
+    // n_samples, rounded up for walks.
     std::int64_t width() const { return (n_samples + kTogether - 1) / kTogether * kTogether; }
 
-    // Room for a row's bounds to the first points, and one at least that is infinite.
+    // Floats for a row's bounds to the first n_first points, with at least one infinite bound behind them.
     std::int64_t stride() const { return (n_first / kPanel + 1) * kPanel; }
 
-    // How many of the sizes are no larger than the few.
+    // The number of small sizes.
     std::int64_t n_small() const { return std::upper_bound(sizes.begin(), sizes.end(), n_few) - sizes.begin(); }
 
   private:
-    // The pool is ordered by first places, and members are by place.
+    // The number of points that are in the prefix of some sample. Binary search: points are ordered by their first
+    // place in any sample, which is that of their first member.
     std::int64_t count_first() const {
         const auto is_first = [&](std::int64_t start) { return pool.members[start].place < n_few; };
         const auto end = pool.member_starts.begin() + pool.size();
@@ -80,7 +84,7 @@ struct NestedSamples {
     }
 };
 
-// Finds the cells of rows, of which Rows knows bounds (nested_bounds.hpp).
+// Finds the cells of tiles of rows; Rows computes bounds (nested_bounds.hpp). Owns the scratch buffers of one thread.
 template <class Rows> class NestedWorker {
   public:
     NestedWorker(const NestedSamples &nested, Rows rows, std::int64_t tile, std::span<const CellsOut> cells)
@@ -109,9 +113,11 @@ template <class Rows> class NestedWorker {
     }
 
   private:
-    static constexpr std::int64_t kBlock = 64; // panels at a time, of those that stay in the cache
+    static constexpr std::int64_t kBlock = 64; // panels of a block, whose bounds stay in the cache
 
-    // The cells of the small sizes of row r, the k-th of the tile; for the others, which first points are near.
+    // Writes the cells of row r, the k-th of the tile, for the small sizes. For the large ones, finds the row's limit
+    // and the candidates among the first points. Without usable bounds, all bounds are 0: all points are tied, and
+    // exact distances decide.
     void find_small(std::int64_t r, std::int64_t k) {
         float *bounds = bounds_.data() + k * stride_;
         std::fill(bounds + nested_.n_first, bounds + stride_, HUGE_VALF);
@@ -126,6 +132,7 @@ template <class Rows> class NestedWorker {
             add_near(k, bounds, 0, nested_.n_first);
     }
 
+    // Writes the cells of row r, the k-th of the tile, for the large sizes.
     void find_large(std::int64_t r, std::int64_t k) {
         begin_row(r, k);
         for (std::int64_t l = n_small_; l < n_small_ + n_large_; ++l)
@@ -142,7 +149,7 @@ template <class Rows> class NestedWorker {
         distances_.begin_row();
     }
 
-    // Of n points from the begin-th on, those that may be nearest to the k-th row.
+    // Adds to near_[k] those of the n points from the begin-th on whose bounds are within the k-th row's limit.
     void add_near(std::int64_t k, const float *bounds, std::int64_t begin, std::int64_t n) {
         const std::int64_t n_near = products_.places_within(bounds, n, limits_[k], places_.data());
         const std::size_t n_before = near_[k].size();
@@ -152,7 +159,8 @@ template <class Rows> class NestedWorker {
             added[i] = {bounds[places_[i]], static_cast<std::int32_t>(begin + places_[i])};
     }
 
-    // Points that are not among the few of any sample matter only if they are near.
+    // Computes bounds to the points of the pool that are in no sample's prefix, block by block, and keeps those that
+    // are within the rows' limits.
     void look_at_rest(std::int64_t n_rows) {
         const std::int64_t end = nested_.pool.size();
         for (std::int64_t begin = nested_.n_first; begin < end; begin += kBlock * kPanel) {
@@ -169,6 +177,7 @@ template <class Rows> class NestedWorker {
         }
     }
 
+    // The exact distance of the current row to a point of the pool, cached. The row is loaded on first use.
     double exact(std::int32_t point) {
         if (!std::exchange(is_loaded_, true))
             rows_.load(row_);
@@ -177,6 +186,8 @@ template <class Rows> class NestedWorker {
 
     std::uint16_t *found(std::int64_t k) { return found_.data() + k * nested_.width(); }
 
+    // Runs the minima over the prefixes, and reads the cells of each small size off on the way.
+    //   in: bounds of the current row      out: found of the small sizes; least_ of the first n_few points
     void look_at_few(const float *bounds) {
         std::fill(least_.begin(), least_.end(), HUGE_VALF);
         std::fill(second_.begin(), second_.end(), HUGE_VALF);
@@ -193,13 +204,15 @@ template <class Rows> class NestedWorker {
         go_on(bounds, begin, nested_.n_few);
     }
 
+    // Continues the running minima of all samples over places begin .. end - 1.
     void go_on(const float *bounds, std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = 0; i < nested_.n_samples; i += kPanel)
             products_.running_minima(bounds, nested_.numbers.data() + i * nested_.n_few, begin, end, &least_[i],
                                      &second_[i], &at_[i]);
     }
 
-    // The nearest of the first points of sample i, by their distances where bounds are close.
+    // The place of the nearest of the first `size` points of sample i, by the exact distances of those whose bounds are
+    // within the rounding error of the smallest. Of equal distances the first place wins.
     std::int32_t settle(const float *bounds, std::int64_t i, std::int64_t size) {
         const std::int32_t *numbers = nested_.numbers.data() + i / kPanel * kPanel * nested_.n_few + i % kPanel;
         double nearest = HUGE_VAL;
@@ -217,7 +230,7 @@ template <class Rows> class NestedWorker {
         return best;
     }
 
-    // The cells of sizes begin to end.
+    // Writes the cells of row r for sizes begin to end.
     void write(std::int64_t r, std::int64_t begin, std::int64_t end) {
         for (std::int64_t k = begin; k < end; ++k)
             std::visit(
@@ -232,30 +245,30 @@ template <class Rows> class NestedWorker {
     std::span<const CellsOut> cells_;
     const Products &products_;
     Rows rows_;
-    std::int64_t n_small_, n_large_;           // sizes
-    std::int64_t stride_;                      // of a row's bounds
-    std::vector<float> bounds_;                // of the tile's rows and the first points
-    std::vector<float> block_;                 // of a group of rows and a block of points
-    std::vector<std::vector<NearPoint>> near_; // by row
-    std::vector<float> limits_;                // by row: no nearest point's bound is larger
-    std::vector<std::int32_t> places_;
-    float width_ = 0.0f;
-    bool has_exact_bounds_ = false;
+    std::int64_t n_small_, n_large_;           // the numbers of small and large sizes
+    std::int64_t stride_;                      // of a row in bounds_
+    std::vector<float> bounds_;                // of the tile's rows to the first points
+    std::vector<float> block_;                 // bounds of a group of rows to a block of points
+    std::vector<std::vector<NearPoint>> near_; // by row: candidates for the large sizes
+    std::vector<float> limits_;                // by row: an upper limit of the bounds of all nearest points
+    std::vector<std::int32_t> places_;         // scratch: indices of candidates
+    float width_ = 0.0f;                       // of the current row
+    bool has_exact_bounds_ = false;            // of the current row
     std::int64_t row_ = 0;
-    bool is_loaded_ = false;            // for distances
-    std::vector<float> least_, second_; // by sample
-    std::vector<std::int32_t> at_;
-    std::vector<std::uint16_t> found_; // [size][sample]
+    bool is_loaded_ = false;            // whether rows_ has loaded the current row for exact distances
+    std::vector<float> least_, second_; // by sample: the smallest two bounds so far
+    std::vector<std::int32_t> at_;      // by sample: the place of the smallest bound
+    std::vector<std::uint16_t> found_;  // [size][sample]: the place of the nearest point
     Distances distances_;
     Walk walk_;
 };
 
-// cells[k][r, i] = the place, in the first sizes[k] points of sample i, of the point nearest to row r.
-// make_rows(tile): what knows the bounds of at most so many rows at a time, one for each thread
+// cells[k][r, i] = the place, among the first sizes[k] points of sample i, of the point nearest to row r.
+//   in: make_rows(tile), which makes an object that computes bounds of at most `tile` rows at a time, for one thread
 template <class MakeRows>
 void search_nested(const NestedSamples &nested, std::int64_t n_rows, std::span<const CellsOut> cells, int threads,
                    MakeRows make_rows) {
-    constexpr std::int64_t kTile = 192, kTileBytes = 1LL << 26; // rows at a time, and their bounds, at most
+    constexpr std::int64_t kTile = 192, kTileBytes = 1LL << 26; // at most so many rows, and bytes of their bounds
     const std::int64_t row_bytes = nested.stride() * static_cast<std::int64_t>(sizeof(float));
     const std::int64_t fitting = kTileBytes / row_bytes / kPanel * kPanel;
     const std::int64_t tile = std::min(n_rows, std::clamp<std::int64_t>(fitting, kPanel, kTile));

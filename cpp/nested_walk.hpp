@@ -1,11 +1,11 @@
-// A row's walk through the points near to it, for all large sizes of nested samples at once.
+// Finds a row's nearest points in all samples, for all large sizes at once, by a scan in order of distance: a walk.
 //
-// Points are met from near to far. The first that lies within a sample's first points, as many as the size says, is its
-// nearest. Samples that are done with soon leave, those of a large size first, and with the last of them the walk ends.
+// In: the points that may be nearest, with bounds on their distances. Out: per size and sample, the place of the
+// nearest point. The walk visits points nearest first. The first point whose place in sample i is below the size is the
+// nearest of that sample. Larger sizes are complete earlier, and the walk ends with the smallest size.
 //
-// Bounds on distances are off by a little. Points that follow each other more closely than that make a run, within
-// which distances themselves give the order. Points at the same distance are met as one that has, in each sample, the
-// first of their places.
+// Bounds have rounding errors. Points whose bounds differ by no more than that form a run, which exact distances put in
+// order. Points at equal distance are visited in one step, with the first of their places in each sample.
 #pragma once
 
 #include <algorithm>
@@ -20,20 +20,21 @@
 
 namespace isokern {
 
-using NearPoint = std::pair<float, std::int32_t>; // a bound, and the point's number in the pool
+using NearPoint = std::pair<float, std::int32_t>; // (bound, number of the point in the pool)
 
 class Walk {
   public:
-    // places: of each point in n_samples, a multiple of kTogether      sizes: the large ones, ascending
-    // found: for each of them the place of each sample's nearest point
+    //   places: of each point in each sample, [pool][n_samples], n_samples a multiple of kTogether
+    //   sizes: the large ones, ascending      found: the places of the nearest points, [size][sample]
     Walk(std::span<const std::uint16_t> places, std::int64_t n_samples, std::span<const std::int64_t> sizes,
          std::uint16_t *found)
         : places_(places), n_samples_(n_samples), products_(best_products()), sizes_(sizes), found_(found),
           tied_(kSteps * static_cast<std::size_t>(n_samples)) {}
 
-    // near: points that may be nearest, with their bounds      furthest: none of which is larger
-    // width, has_exact_bounds: see nested_bounds.hpp      exact(p): the distance to point p
-    // found must be kNowhere where a place is to be found.
+    // Walks through the points of `near` until all sizes are complete.
+    //   in: near, points that may be nearest, with bounds; furthest, an upper limit of these bounds; width and
+    //   has_exact_bounds, see nested_bounds.hpp; exact(p), the exact distance to point p
+    //   changed: found, which must be kNowhere at first
     template <class Exact>
     void go(std::span<const NearPoint> near, float furthest, float width, bool has_exact_bounds, Exact exact) {
         order(near, furthest);
@@ -51,11 +52,12 @@ class Walk {
     }
 
   private:
-    static constexpr std::size_t kSteps = 64; // that are taken at a time
-    static constexpr std::size_t kMany = 16;  // points at the same distance, after which the walk may well be over
+    static constexpr std::size_t kSteps = 64; // steps that are collected before they are taken
+    static constexpr std::size_t kMany = 16;  // tied points in a step, after which the walk is often complete
     static constexpr std::size_t kBuckets = 256;
 
-    // Puts points into buckets, from near to far.
+    // Distributes points into equally wide buckets by their bounds (bucket sort). Buckets are sorted only when the walk
+    // reaches them, since it usually ends early.
     void order(std::span<const NearPoint> near, float furthest) {
         const auto nearest = std::min_element(near.begin(), near.end());
         const float least = nearest == near.end() ? furthest : nearest->first;
@@ -73,7 +75,7 @@ class Walk {
         bucket_ = n_ordered_ = 0;
     }
 
-    // Whether there is a k-th of the near points; orders buckets as far as it.
+    // Whether by_bound_ has a k-th point; sorts buckets until it is in its final position.
     bool is_ordered(std::size_t k) {
         for (; k >= n_ordered_ && bucket_ < kBuckets; n_ordered_ = bucket_ends_[bucket_++])
             std::sort(by_bound_.begin() + n_ordered_, by_bound_.begin() + bucket_ends_[bucket_]);
@@ -82,7 +84,7 @@ class Walk {
 
     const std::uint16_t *places_of(std::int32_t p) const { return places_.data() + p * n_samples_; }
 
-    // One step to points at the same distance.
+    // Adds one step, to points at equal distance. Ties are merged into one array of first places.
     template <class Distance> void add_step(std::span<const std::pair<Distance, std::int32_t>> points) {
         const std::uint16_t *step = places_of(points.front().second);
         if (points.size() > 1) {
@@ -100,6 +102,7 @@ class Walk {
             take_steps();
     }
 
+    // Adds the steps of a run, in order of exact distances.
     template <class Exact> void add_run(std::span<const NearPoint> run, Exact exact) {
         by_distance_.clear();
         for (const auto &[bound, p] : run)
@@ -113,6 +116,8 @@ class Walk {
         }
     }
 
+    // Takes the collected steps for all sizes that are not complete, the largest first. A size is closed only after all
+    // larger ones, which are complete no later.
     void take_steps() {
         for (std::size_t k = n_open_; k-- > 0;)
             if (!products_.walk(steps_.data(), static_cast<std::int64_t>(steps_.size()),
@@ -126,14 +131,14 @@ class Walk {
     std::int64_t n_samples_;
     const Products &products_;
     std::span<const std::int64_t> sizes_;
-    std::size_t n_open_ = 0; // sizes that are not done with
-    std::uint16_t *found_;   // [size][sample]
-    std::vector<const std::uint16_t *> steps_;
-    std::vector<std::uint16_t> tied_; // of steps to several points
-    std::vector<const std::uint16_t *> tied_points_;
-    std::vector<NearPoint> by_bound_; // in buckets, of which the first are sorted
+    std::size_t n_open_ = 0;                         // the first n_open_ sizes are not complete
+    std::uint16_t *found_;                           // [size][sample]
+    std::vector<const std::uint16_t *> steps_;       // collected steps: places in all samples
+    std::vector<std::uint16_t> tied_;                // places of steps to tied points, [step][sample]
+    std::vector<const std::uint16_t *> tied_points_; // scratch
+    std::vector<NearPoint> by_bound_;                // in buckets; the first buckets are sorted
     std::array<std::size_t, kBuckets> bucket_ends_;
-    std::size_t bucket_ = 0, n_ordered_ = 0; // the first that is not sorted, and where it begins
+    std::size_t bucket_ = 0, n_ordered_ = 0; // the first bucket that is not sorted, and where it begins
     std::vector<std::pair<double, std::int32_t>> by_distance_;
 };
 

@@ -1,3 +1,6 @@
+// Checks cells, and finds losses and schedules by name.
+//
+// In: tables of cells; names from Python. Out: whether all cells are in range; the loss or schedule.
 #include "online.hpp"
 
 #include <algorithm>
@@ -8,6 +11,8 @@
 
 namespace isokern {
 
+//  cells[r, i] < starts[i + 1] - starts[i] for all r and i
+// The inner loop has no branch, so that the compiler vectorises it.
 template <class Cell> bool are_cells(const CellRows<Cell> &rows) {
     std::vector<Cell> largest;
     for (std::int64_t i = 0; i < rows.t; ++i) {
@@ -41,7 +46,8 @@ AnyLoss loss_by_name(std::string_view name, double epsilon) {
         return Huber{epsilon};
     if (name == "epsilon_insensitive")
         return EpsilonInsensitive{epsilon};
-    throw std::invalid_argument("unknown loss " + std::string(name));
+    throw std::invalid_argument(
+        "loss must be hinge, squared_hinge, logistic, squared, huber or epsilon_insensitive; got " + std::string(name));
 }
 
 Schedule schedule_by_name(std::string_view name) {
@@ -51,7 +57,7 @@ Schedule schedule_by_name(std::string_view name) {
         return Schedule::decaying;
     if (name == "adagrad")
         return Schedule::adagrad;
-    throw std::invalid_argument("unknown schedule " + std::string(name));
+    throw std::invalid_argument("schedule must be constant, decaying or adagrad; got " + std::string(name));
 }
 
 } // namespace isokern

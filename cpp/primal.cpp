@@ -1,3 +1,8 @@
+// Scores and steps on one weight per cell: sparse dot products and updates with one-hot rows.
+//
+// In: cells, weights, targets. Out: scores, changed weights. Gather sums the t weights of a row's cells; NaiveGather
+// computes all t psi products, as the paper's IK-OGD(naive), for comparison. Stepper adds gradient steps, plain or
+// AdaGrad. Both use the lazy scaling and averaging of Clock (online.hpp).
 #include "primal.hpp"
 
 #include <algorithm>
@@ -10,8 +15,8 @@
 namespace isokern {
 namespace {
 
-// The sums over a row's cells of each column of a table, n_cells x n_columns. As many sums run side by side for any
-// number of columns, so that this does not change a column.
+//  sums[k] = sum_i table[row[i], k]      in: row, table (n_cells x n_columns)      out: sums
+// Always kParts partial sums, so that a column's result does not depend on n_columns.
 class Gather {
   public:
     explicit Gather(std::int64_t n_columns)
@@ -42,7 +47,7 @@ class Gather {
     std::vector<double> parts_;
 };
 
-// The same by the definition: all t psi products with the one-hot row.
+//  sums[k] = sum_c one_hot[c] table[c, k]: all t psi products with the one-hot row
 class NaiveGather {
   public:
     NaiveGather(std::int64_t n_columns, std::int64_t n_cells)
@@ -64,7 +69,8 @@ class NaiveGather {
     std::vector<double> one_hot_;
 };
 
-// Moves the weights of a row's cells in column k by a gradient g.
+// Moves the weights of a row's cells in column k by a step with gradient g. As w = scale v, a step of w divides by
+// scale to become one of v.
 class Stepper {
   public:
     Stepper(Weights weights, const Step &step) : weights_(weights), step_(step) {}
@@ -77,6 +83,7 @@ class Stepper {
     }
 
   private:
+    //  v[row[i], k] += delta,   a[row[i], k] += delta scale_sum      for all i
     template <class Row> void move_all(Row row, std::int64_t k, double delta, const Clock &clock) {
         add(row, weights_.values + k, delta);
         if (weights_.sums)
@@ -84,14 +91,15 @@ class Stepper {
     }
 
     template <class Row> void add(Row row, double *column, double delta) const {
-        if (weights_.n_columns == 1) // spares a multiplication
+        if (weights_.n_columns == 1) // saves the multiplication of indices
             add_to_cells(row, delta, column);
         else
             for (std::int64_t i = 0; i < row.t; ++i)
                 column[row[i] * weights_.n_columns] += delta;
     }
 
-    // In three short loops, so that roots and divisions run side by side.
+    //  s += g^2,   v += -eta g / (scale sqrt(s)),   with s = squares[row[i], k], v = values[row[i], k], for all i
+    // In separate short loops, so that the compiler vectorises roots and divisions.
     template <class Row> void move_each(const Row &row, std::int64_t k, double g, double rate, const Clock &clock) {
         const double square = g * g, size = std::abs(g), factor = -rate * g / clock.scale;
         deltas_.resize(static_cast<std::size_t>(row.t));
@@ -100,7 +108,7 @@ class Stepper {
             deltas[i] = weights_.squares[row[i] * weights_.n_columns + k] += square;
         for (std::int64_t i = 0; i < row.t; ++i) {
             const double root = std::sqrt(deltas[i]);
-            deltas[i] = factor / (root > size ? root : size); // the root is at least |g|, but for squares that vanish
+            deltas[i] = factor / (root > size ? root : size); // sqrt(s) >= |g|, except where g^2 underflows
         }
         for (std::int64_t i = 0; i < row.t; ++i)
             weights_.values[row[i] * weights_.n_columns + k] += deltas[i];
@@ -114,7 +122,7 @@ class Stepper {
     Step step_;
 };
 
-// One weight for each cell.
+// The Model of learn_rows (online_loop.hpp): one weight for each cell and column.
 template <class Row, class AnyGather> class Primal {
   public:
     Primal(const Row &first, std::int64_t n_cells, Weights weights, const Step &step, AnyGather gather, Clock &clock)
@@ -178,7 +186,7 @@ void score_primal(const CellRows<Cell> &rows, WeightView weights, const Clock &c
             parallel_tiles(rows.n_rows, 64, threads,
                            [&] { return score(first, NaiveGather(weights.n_columns, rows.n_cells())); });
         else
-            // A few thousand rows are done sooner than a second thread has woken up.
+            // Large tiles: a few thousand rows are scored before another thread has started.
             parallel_tiles(rows.n_rows, 4096, threads, [&] { return score(first, Gather(weights.n_columns)); });
     });
 }

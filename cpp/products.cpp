@@ -1,3 +1,6 @@
+// Chooses the implementation of products.hpp at run time. In: the CPU's instruction set. Out: a table of functions.
+//
+// Each implementation is products_kernel.cpp, compiled with the flags of one instruction set.
 #include "products.hpp"
 
 #include "cpu.hpp"

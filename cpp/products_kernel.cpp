@@ -1,5 +1,9 @@
-// One source, compiled once for each vector unit (ISOKERN_ISA names it), so it must not include headers with inline
-// functions: the linker would be free to choose a copy that older CPUs cannot run.
+// The loops of products.hpp: GEMM micro-kernels with register blocking (compare BLIS), int8 dot products, and scans.
+//
+// In: packed rows and points. Out: bounds, and candidates among them. Compiled once per instruction set, which
+// ISOKERN_ISA names. So this file must not include headers with inline functions: of several compiled copies the linker
+// keeps one, possibly one that older CPUs cannot run. Portable code uses the compiler's vector extension; AVX-512 and
+// VNNI have intrinsics where the compiler does not find the instruction.
 #include "products.hpp"
 
 #if defined(__AVX512F__)
@@ -12,7 +16,7 @@
 namespace isokern {
 namespace {
 
-// A panel is kVectors vectors wide; kGroup rows x kVectors sums stay in registers.
+// A panel is kVectors vectors wide. kGroup x kVectors sums fit into the registers of each instruction set.
 #if defined(__AVX512F__)
 constexpr int kLanes = 16, kGroup = 16;
 #elif defined(__AVX2__)
@@ -21,12 +25,13 @@ constexpr int kLanes = 8, kGroup = 6;
 constexpr int kLanes = 4, kGroup = 3;
 #endif
 constexpr int kVectors = kPanel / kLanes;
-constexpr std::int64_t kBlock = 64;
+constexpr std::int64_t kBlock = 64; // columns of a partial sum; n_roundings relies on it
 
 typedef float Vector __attribute__((vector_size(kLanes * sizeof(float)), aligned(4), may_alias));
 
-// Sums of one group of rows with one panel, over kBlock columns at a time, since long sums in float32 lose precision.
-// The panel behind may be fetched meanwhile.
+//  bounds[g, p] = offsets[p] - 2 sum_j rows[j, g] panel[j, p]      for a group of rows and a panel of points
+// Sums kBlock columns at a time and adds the results up, because long sums in float32 lose precision. fetches_next
+// prefetches the next panel meanwhile.
 template <bool fetches_next>
 void multiply(const float *rows, std::int64_t n_columns, const float *panel, const float *offsets, float *bounds,
               std::int64_t stride) {
@@ -52,6 +57,7 @@ void multiply(const float *rows, std::int64_t n_columns, const float *panel, con
     }
 }
 
+// Panels in the outer loop: a panel stays in the cache for all groups. The first group prefetches the next panel.
 void lower_bounds(const float *rows, std::int64_t n_groups, std::int64_t n_columns, const float *panels,
                   std::int64_t n_panels, const float *offsets, float *bounds, std::int64_t stride) {
     for (std::int64_t p = 0; p < n_panels; ++p)
@@ -61,7 +67,7 @@ void lower_bounds(const float *rows, std::int64_t n_groups, std::int64_t n_colum
                                                         bounds + g * kGroup * stride + p * kPanel, stride);
 }
 
-// The sum of a vector's lanes, by halves.
+// The sum of a vector's lanes, by pairwise summation.
 float sum_of(const Vector &vector) {
     float lanes[kLanes];
     *reinterpret_cast<Vector *>(lanes) = vector;
@@ -71,7 +77,8 @@ float sum_of(const Vector &vector) {
     return lanes[0];
 }
 
-// Products of one row with `n` points, in sums that are added at the end.
+//  found[k] = sum_j row[j] points[k][j] for k < n
+// kSums vectors of partial sums per point hide the latency of the additions; they are added up at the end.
 template <int n> void multiply_at(const float *row, std::int64_t n_columns, const float *const *points, float *found) {
     constexpr int kSums = kLanes < 8 ? 4 : 2;
     static_assert(kPadding % (kSums * kLanes) == 0);
@@ -89,6 +96,7 @@ template <int n> void multiply_at(const float *row, std::int64_t n_columns, cons
     }
 }
 
+// Four points at a time share the loads of the row, while the next four are prefetched.
 void lower_bounds_at(const float *row, std::int64_t n_columns, const float *points, const float *offsets,
                      const std::int32_t *places, std::int64_t n, float *bounds) {
     constexpr int kTogether = 4;
@@ -111,17 +119,19 @@ void lower_bounds_at(const float *row, std::int64_t n_columns, const float *poin
 }
 
 #if defined(__AVX512VNNI__)
-// Adds to each sum the products of four bytes of its point with four of a row. GCC 12 would move sums to and fro.
+//  sums[l] += sum_{q < 4} points[4 l + q] values[4 l + q]      (unsigned times signed bytes)
+// Inline assembly, because GCC 12 adds needless register moves around the intrinsic.
 inline void add_products(__m512i &sums, const __m512i &points, const __m512i &values) {
     __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(points), "v"(values));
 }
 
-// Of kByteGroup rows and n panels. The panels behind may be fetched meanwhile.
+// byte_distances for one group of rows and n panels, with all sums in registers. fetches_next prefetches the next n
+// panels meanwhile.
 template <int n, bool fetches_next>
 void multiply_bytes(const std::int8_t *rows, const std::int32_t *row_offsets, std::int64_t n_quads,
                     const std::uint8_t *panels, const std::int32_t *offsets, float *distances, std::int64_t stride) {
     constexpr std::int64_t kQuad = 4;
-    __m512i sums[kByteGroup][n]; // in registers, since all loops over them are unrolled
+    __m512i sums[kByteGroup][n]; // all loops over them are unrolled, so that they stay in registers
 #pragma GCC unroll 16
     for (int g = 0; g < kByteGroup; ++g)
 #pragma GCC unroll 16
@@ -155,6 +165,7 @@ void multiply_bytes(const std::int8_t *rows, const std::int32_t *row_offsets, st
         }
 }
 
+// Two panels at a time; the last one alone if their number is odd.
 void byte_distances(const std::int8_t *rows, const std::int32_t *row_offsets, std::int64_t n_groups,
                     std::int64_t n_quads, const std::uint8_t *panels, std::int64_t n_panels,
                     const std::int32_t *offsets, float *distances, std::int64_t stride) {
@@ -190,6 +201,7 @@ std::int64_t places_within(const float *bounds, std::int64_t n, float limit, std
     return found;
 }
 #else
+// Tests 32 bounds at once, which the compiler vectorises; indices are written only if one of them is within the limit.
 std::int64_t places_within(const float *bounds, std::int64_t n, float limit, std::int32_t *places) {
     std::int64_t found = 0, k = 0;
     for (; k + 32 <= n; k += 32) {
@@ -259,6 +271,7 @@ bool walk(const std::uint16_t *const *steps, std::int64_t n_steps, std::uint16_t
     return is_any_open;
 }
 #else
+// The same without intrinsics; the compiler vectorises the inner loops.
 void running_minima(const float *bounds, const std::int32_t *numbers, std::int64_t begin, std::int64_t end,
                     float *least, float *second, std::int32_t *at) {
     for (std::int64_t k = begin; k < end; ++k)

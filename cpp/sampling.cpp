@@ -1,9 +1,8 @@
 // Partial Fisher-Yates shuffle in O(sample_size) time and memory per sample, whatever n_rows is.
 //
-// In: n_rows, sample_size, seed. Out: distinct row numbers per partitioning. The shuffle works on an array
-// a = 0 .. n_rows - 1, but step k touches only a[k] and one entry at or behind k. So the first sample_size entries are
-// stored as an array; of the others, only those that a swap has touched are stored, in a hash table with linear
-// probing.
+// In: n_rows, sample_size, seed. Out: distinct row numbers per partitioning. The shuffle works on an array a, which is
+// 0 .. n_rows - 1 at first, but step k touches only a[k] and one entry at or behind k. So the first sample_size entries
+// are stored as an array; of the others, only those that a swap has touched, in a hash table with linear probing.
 #include "sampling.hpp"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Chooses the implementation of similarities.hpp at run time. In: the CPU's instruction set. Out: a table of functions.
+//
+// Each implementation is similarities_kernel.cpp, compiled with the flags of one instruction set.
 #include "similarities.hpp"
 
 #include "cpu.hpp"

@@ -1,5 +1,8 @@
-// One source, compiled once for each vector unit (ISOKERN_ISA names it); see products_kernel.cpp. No fused
-// multiply-add: every CPU gives the same sums.
+// The loops of similarities.hpp: sums over columns for eight points at a time, and a vectorised exponential.
+//
+// In: a row and a panel of points. Out: eight sums or exponentials. Compiled once per instruction set, which
+// ISOKERN_ISA names; the rules of products_kernel.cpp on includes apply. Compiled without fused multiply-add, so that
+// all CPUs give the same numbers.
 #include "similarities.hpp"
 
 #define ISOKERN_JOIN_(a, b) a##b
@@ -16,7 +19,8 @@ void store(double *p, Vector v) { *reinterpret_cast<Vector *>(p) = v; }
 Vector select(Integers mask, Vector a, Vector b) { return (Vector)((mask & (Integers)a) | (~mask & (Integers)b)); }
 Vector absolute(Vector v) { return (Vector)((Integers)v & 0x7FFFFFFFFFFFFFFFLL); }
 
-// What a column with value x adds to the sum with a point's value z, and what the same column adds if x is 0.
+// For each measure, what a column adds to the sums: term(x, z) for a row value x and eight point values z, and
+// at_zero(z) = term(0, z).
 struct L1 {
     static Vector term(double x, Vector z) { return absolute(x - z); }
     static Vector at_zero(Vector z) { return absolute(z); }
@@ -41,6 +45,7 @@ struct Intersection {
     static Vector at_zero(Vector) { return Vector{}; }
 };
 
+//  sums = totals + sum_k (term(values[k], z_k) - term(0, z_k)),   z_k = panel[columns[k]]
 template <class Term>
 void add_sparse(const std::int32_t *columns, const double *values, std::int64_t n, const double *panel,
                 const double *totals, double *sums) {
@@ -52,6 +57,7 @@ void add_sparse(const std::int32_t *columns, const double *values, std::int64_t 
     store(sums, sum);
 }
 
+//  sums = sum_j term(row[j], panel[j])
 template <class Term> void add_dense(const double *row, std::int64_t n_columns, const double *panel, double *sums) {
     Vector sum = {};
     for (std::int64_t j = 0; j < n_columns; ++j)
@@ -90,8 +96,9 @@ void dense_sums(Measure measure, const double *row, std::int64_t n_columns, cons
     }
 }
 
-// exp(x) for x <= 0: 2^n exp(r) with |r| <= ln(2) / 2 and Taylor's series to r^13, good to about one unit in the last
-// place.
+//  exp(x) = 2^n exp(r),   n = round(x / ln 2),   r = x - n ln 2,   |r| <= ln(2) / 2      for x <= 0
+// exp(r) is Taylor's series to r^13, by Horner's rule; ln 2 is split in two, so that r is accurate (Cody and Waite).
+// The result is good to about one unit in the last place.
 Vector exponential(Vector x) {
     constexpr double kInverse[] = {1.0 / 6227020800.0,
                                    1.0 / 479001600.0,
@@ -107,9 +114,10 @@ Vector exponential(Vector x) {
                                    0.5,
                                    1.0,
                                    1.0};
-    const Integers vanishes = ~(x >= -700.0); // what overflowed on the way, too
+    const Integers vanishes = ~(x >= -700.0); // also true for NaN, from sums that overflowed
     x = select(vanishes, Vector{}, x);
-    // Adding and subtracting 1.5 * 2^52 rounds to the nearest integer.
+    // Adding and subtracting 1.5 * 2^52 rounds to the nearest integer, and leaves n in the low bits of `shifted`, from
+    // where it is added to the exponent of the result.
     const Vector shifted = x * 0x1.71547652b82fep+0 + 0x1.8p+52;
     const Vector n = shifted - 0x1.8p+52;
     const Vector r = (x - n * 0x1.62e42fefa3800p-1) - n * 0x1.ef35793c76730p-45;

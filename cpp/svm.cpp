@@ -1,3 +1,8 @@
+// Dual coordinate descent with shrinking (Hsieh et al., 2008, algorithm 3), on cells.
+//
+// In: cells, classes, costs. Out: weights, intercepts, numbers of passes. Each step minimises the dual over one alpha_r
+// in closed form, from the row's t weights, and updates these. Rows are visited in random order (Fisher-Yates shuffle).
+// Columns are independent problems with random streams of their own, so results do not depend on threads.
 #include "svm.hpp"
 
 #include <algorithm>
@@ -14,10 +19,10 @@ namespace isokern {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNoStep = 1e-12;      // a projected gradient so small changes nothing
-constexpr std::int64_t kRowsAhead = 2; // whose cells are fetched while a row is worked on
+constexpr double kNoStep = 1e-12;      // no step for smaller projected gradients
+constexpr std::int64_t kRowsAhead = 2; // cells are prefetched for the row that comes so many rows later
 
-// The values that projected gradients take.
+// The smallest and the largest projected gradient.
 struct Range {
     double lowest = kInfinity;
     double highest = -kInfinity;
@@ -29,7 +34,7 @@ struct Range {
     double width() const { return highest - lowest; }
 };
 
-// One machine: what it looks at and what it learns.
+// The problem of one column.
 template <class Row> class Machine {
   public:
     Machine(const Row &first, std::int64_t n_rows, const ClassTarget &classes, const double *row_weights,
@@ -39,15 +44,16 @@ template <class Row> class Machine {
           share_(1.0 / static_cast<double>(first.t)), alpha_(static_cast<std::size_t>(n_rows), 0.0) {
         order_.reserve(static_cast<std::size_t>(n_rows));
         for (std::int64_t r = 0; r < n_rows; ++r)
-            if (std::isfinite(0.5 / cost(r))) // a row that costs nothing keeps alpha = 0
+            if (std::isfinite(0.5 / cost(r))) // a row of cost 0 keeps alpha = 0
                 order_.push_back(static_cast<std::int32_t>(r));
         n_active_ = static_cast<std::int64_t>(order_.size());
     }
 
     double intercept() const { return intercept_; }
 
-    // Hsieh et al., A Dual Coordinate Descent Method for Large-scale Linear SVM (2008), algorithm 3: rows whose alpha
-    // seems to stay at its bound are left out, until those left have converged; the last pass is over all rows.
+    // Hsieh et al., A Dual Coordinate Descent Method for Large-scale Linear SVM (2008), algorithm 3. Shrinking: rows
+    // whose alpha seems to stay at its bound are left out. When the others have converged, all rows take part again;
+    // the solution is found when a pass over all rows converges. Returns the number of passes.
     std::int64_t solve() {
         for (std::int64_t n_iter = 1; n_iter <= rule_.max_iter; ++n_iter) {
             shuffle();
@@ -69,6 +75,7 @@ template <class Row> class Machine {
         bounds_ = {-kInfinity, kInfinity};
     }
 
+    // Fisher-Yates shuffle of the active rows.
     void shuffle() {
         for (std::int64_t k = 0; k < n_active_; ++k) {
             const auto left = static_cast<std::uint64_t>(n_active_ - k);
@@ -76,7 +83,8 @@ template <class Row> class Machine {
         }
     }
 
-    // One step for each active row; returns the range of their projected gradients.
+    // One step for each active row; returns the range of their projected gradients. Rows that can be left out are
+    // swapped behind the active ones.
     Range pass() {
         Range range;
         for (std::int64_t k = 0; k < n_active_;) {
@@ -90,8 +98,9 @@ template <class Row> class Machine {
         return range;
     }
 
-    // Minimises over alpha_r:  G = y f(x) - 1 + D alpha,  alpha <- min(max(alpha - G / (Q_rr + D), 0), U), and w, b
-    // follow. Returns false if the row can be left out: alpha is at a bound and G points well beyond it.
+    //  G = y f(x) - 1 + D alpha,   alpha <- min(max(alpha - G / (Q_rr + D), 0), U),   Q_rr = K(x, x) + s^2 = 1 + s^2
+    // Minimises the dual over alpha_r, and updates w and b. Returns false, without a step, if the row can be left out:
+    // alpha is at a bound, and G points beyond it by more than any projected gradient of the last pass.
     bool step(std::int64_t r, Range &range) {
         Row row = first_;
         row.cells += r * row.t;
@@ -113,8 +122,9 @@ template <class Row> class Machine {
         return true;
     }
 
-    // Rows come in a random order, which no CPU foresees. Always inlined: GCC takes a function that only prefetches for
-    // one without effect, and drops calls of it.
+    // Prefetches what step needs of the k-th active row: rows come in random order, which hardware prefetchers cannot
+    // predict. Always inlined, because GCC takes a function that only prefetches for one without effect, and removes
+    // calls of it.
     [[gnu::always_inline]] void fetch(std::int64_t k) const {
         if (k >= n_active_)
             return;
@@ -141,7 +151,7 @@ template <class Row> class Machine {
     std::vector<double> alpha_;
     std::vector<std::int32_t> order_;
     std::int64_t n_active_;
-    Range bounds_{-kInfinity, kInfinity}; // beyond which a row whose alpha is at a bound is left out
+    Range bounds_{-kInfinity, kInfinity}; // a row at a bound of alpha is left out if its gradient is beyond these
 };
 
 } // namespace

@@ -26,7 +26,7 @@ using AnyRows = std::variant<DenseRows<float>, DenseRows<double>, CsrRows<float>
 // it never decides between two points that are closer than that.
 class VoronoiMap {
   public:
-    // points: the pool; must outlive the map      samples: n_partitionings x n_cells numbers of points
+    //   points: the pool; must outlive the map      samples: n_partitionings x n_cells numbers of points
     // axes: n_columns x n orthonormal directions, the first principal components of the points, or none. They only make
     // the search faster.
     VoronoiMap(const AnyRows &points, std::span<const std::int32_t> samples, std::int64_t n_partitionings,

@@ -29,16 +29,17 @@ struct Axes {
 };
 
 // Rounding errors. Let u = 2^-24, m = n_roundings of a dot product, x and z centred and scaled (frame.hpp). Rounding
-// the inputs, products, sums and results changes a squared distance by at most kappa (|x|^2 + |z|^2), kappa = (m + 16)
-// u. So
+// the inputs, products, sums and results changes a squared distance by at most
+//   kappa (|x|^2 + |z|^2),   kappa = (m + 16) u.   So
 //   lower(x, z) = (1 - kappa) |z|^2 - 2 x.z   and   upper(x, z) = lower(x, z) + 2 kappa (|x|^2 + |z|^2)
 // bound the squared distance less (1 - kappa) |x|^2, which is the same for all points.
 //
-// Along k < d axes, with coordinates x' and z': each coordinate is off by at most (m + 2) u |x|, so x' is off by at
-// most sqrt(k) (m + 2) u |x|, and a squared distance by at most kappa' (|x|^2 + |z|^2), kappa' = kappa + 4 sqrt(k) (m +
-// 2) u.
+// Along k < d axes, with coordinates x' and z', each coordinate is off by at most (m + 2) u |x|. So x' is off by at
+// most sqrt(k) (m + 2) u |x|, and a squared distance by at most
+//   kappa' (|x|^2 + |z|^2),   kappa' = kappa + 4 sqrt(k) (m + 2) u.   So
 //   lower'(x, z) = |z'|^2 - kappa' |z|^2 - 2 x'.z'
-// bounds the squared distance less |x'|^2 - kappa' |x|^2. The factors 1.01 in the code cover the rounding of kappa.
+// bounds the squared distance less |x'|^2 - kappa' |x|^2. The code multiplies these constants by 1.01 as a margin for
+// terms in u^2.
 template <class Value> class DenseLayout {
   public:
     DenseLayout(const DenseRows<Value> &points, Pool pool, const Axes &axes)
