@@ -1,4 +1,8 @@
-// Decimal numbers in text, read to the nearest double and written in the fewest digits that give it back.
+// Parses decimal numbers to the nearest double.
+//
+// In: text. Out: the value, and where the number ends. Short numbers take a fast path: an integer of at most 2^53
+// divided by a power of ten, both exact doubles, so that the result is rounded only once (Clinger, 1990). All others go
+// to std::from_chars.
 #pragma once
 
 #include <array>
@@ -11,7 +15,8 @@ namespace isokern {
 
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The power of ten of a decimal number's first significant digit, for numbers that no double can hold.
+// The decimal exponent of a number's first significant digit, for numbers out of the range of doubles: positive if it
+// is too large, not positive if it is too small.
 inline std::int64_t decimal_magnitude(const char *at, const char *end) {
     std::int64_t magnitude = 0;
     bool is_significant = false, after_point = false;
@@ -32,8 +37,8 @@ inline std::int64_t decimal_magnitude(const char *at, const char *end) {
     return magnitude + exponent;
 }
 
-// Reads a finite decimal number from the beginning of [at, end), rounded to the nearest double; numbers too small for
-// a double are 0. Returns where it ends, or nullptr if there is none or if it is too large for a double.
+// Reads a finite decimal number from the start of [at, end), rounded to the nearest double. Numbers too small for a
+// double become 0. Returns where the number ends, or nullptr if there is no number or it is too large for a double.
 inline const char *read_decimal(const char *at, const char *end, double &value) {
     static constexpr std::array<double, 19> kPowers{1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
                                                     1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
@@ -41,7 +46,7 @@ inline const char *read_decimal(const char *at, const char *end, double &value) 
     at += is_negative || (at < end && *at == '+');
     if (at == end || !(is_digit(*at) || *at == '.'))
         return nullptr;
-    // Both the digits as an integer and the power of ten are doubles, so that one division rounds once.
+    // Fast path: fewer than 19 digits fit into 64 bits. Overflow beyond that is harmless, because the result is unused.
     const char *p = at;
     std::uint64_t digits = 0;
     for (; p < end && is_digit(*p); ++p)

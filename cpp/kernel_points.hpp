@@ -39,6 +39,7 @@ struct KernelRow {
     double self = 1.0;         // k(x, x), if the kernel is normalised
 };
 
+// The points, in panels or as an inverted index.
 class KernelPoints {
   public:
     KernelPoints(const KernelSpec &spec, std::int64_t n_columns);

@@ -1,3 +1,7 @@
+// Parser and writer of LIBSVM text.
+//
+// In: text, cut at line ends into one part per thread. Out: labels and CSR rows, joined in order. A hand-written
+// scanner reads each line once, from left to right. A part ends at its first mistake, and joining ends with that part.
 #include "libsvm.hpp"
 
 #include <algorithm>
@@ -11,12 +15,12 @@
 namespace isokern {
 namespace {
 
-constexpr std::size_t kLongestQuote = 40;
-constexpr std::int64_t kPartSize = std::int64_t{1} << 18; // bytes of text that are worth a thread's while
+constexpr std::size_t kLongestQuote = 40;                 // characters of input shown in an error
+constexpr std::int64_t kPartSize = std::int64_t{1} << 18; // bytes of text for which another thread pays
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
 
-// Text as it stands in an error, cut if long and without bytes that would spoil a terminal.
+// Text as shown in an error: truncated if long, and with bytes escaped that are not printable ASCII.
 std::string quoted(std::string_view text) {
     static constexpr char kHex[] = "0123456789abcdef";
     std::string result = "\"";
@@ -30,12 +34,12 @@ std::string quoted(std::string_view text) {
     return result + (text.size() > kLongestQuote ? "...\"" : "\"");
 }
 
-// What is wrong with a line.
+// Thrown by LineReader: what is wrong with a line.
 struct Mistake {
     std::string what;
 };
 
-// Reads one line after the other and adds them to rows.
+// Parses lines and appends them to rows.
 class LineReader {
   public:
     LineReader(LibsvmLimits limits, LibsvmRows &rows) : limits_(limits), rows_(rows) {}
@@ -54,7 +58,7 @@ class LineReader {
     }
 
   private:
-    // Goes to the next token; false at the end of the line or at a comment.
+    // Advances to the next token; false at the end of the line or at a comment.
     bool find_token() {
         while (at_ < end_ && is_blank(*at_))
             ++at_;
@@ -70,6 +74,7 @@ class LineReader {
         return {at_, static_cast<std::size_t>(p - at_)};
     }
 
+    // Reads the label; NaN if it is unknown.
     double read_label() {
         double label = 0;
         const char *stop = read_decimal(at_, end_, label);
@@ -84,7 +89,8 @@ class LineReader {
         return std::nan("");
     }
 
-    // Reads `index:value` and returns the index, which must be larger than the one before.
+    // Reads `index:value` and returns the index, which must be larger than the one before. Capping the index avoids
+    // overflow; the cap is above all valid indices.
     std::int64_t read_feature(std::int64_t before) {
         const char *p = at_;
         std::int64_t index = 0;
@@ -106,6 +112,7 @@ class LineReader {
         return index;
     }
 
+    // Skips a "qid:" entry; any other token that is not `index:value` is a mistake.
     std::int64_t pass_query_or_fail(std::int64_t before) {
         const std::string_view text = token();
         if (!text.starts_with("qid:"))
@@ -130,6 +137,7 @@ class LineReader {
     const char *end_ = nullptr;
 };
 
+// Reads lines until the end of the text or the first mistake.
 LibsvmRows read_part(std::string_view text, LibsvmLimits limits) {
     LibsvmRows rows;
     LineReader reader(limits, rows);
@@ -147,7 +155,7 @@ LibsvmRows read_part(std::string_view text, LibsvmLimits limits) {
     return rows;
 }
 
-// Cuts text at ends of lines into about n parts.
+// Cuts text at line ends into at most n parts of about equal size.
 std::vector<std::string_view> cut(std::string_view text, std::size_t n) {
     std::vector<std::string_view> parts;
     for (std::size_t begin = 0, k = 1; begin < text.size(); ++k) {
@@ -163,6 +171,7 @@ template <class T> void append(std::vector<T> &to, const std::vector<T> &from) {
     to.insert(to.end(), from.begin(), from.end());
 }
 
+// Concatenates the parts, up to the first that has a mistake; its rows before the mistake are kept.
 LibsvmRows joined(std::vector<LibsvmRows> parts) {
     LibsvmRows rows;
     for (LibsvmRows &part : parts) {
@@ -180,6 +189,7 @@ LibsvmRows joined(std::vector<LibsvmRows> parts) {
     return rows;
 }
 
+// Appends the shortest decimal number that reads as the same double.
 void append_number(std::string &text, double value) {
     char digits[32];
     const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value);

@@ -1,4 +1,7 @@
-// How NumPy arrays become the core's views.
+// Converts NumPy arrays to the core's views, and vectors to NumPy arrays.
+//
+// In: arrays whose dtype, number of dimensions and contiguity nanobind checks by type. Out: views without a copy; CSR
+// index arrays are checked, so that the core can trust them. Arrays returned to Python own the vectors they come from.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +29,7 @@ template <class T> using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig
 template <class T> using Table = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <class T> using Output = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-// CSR rows are given as (values, columns, starts, number of columns).
+// CSR rows come as a tuple (values, columns, starts, number of columns).
 template <class T> using Csr = std::tuple<Vector<T>, Vector<std::int32_t>, Vector<std::int64_t>, std::int64_t>;
 using RowsArgument = std::variant<Table<float>, Table<double>, Csr<float>, Csr<double>>;
 using CellsArgument = std::variant<Table<std::uint8_t>, Table<std::uint16_t>, Table<std::uint32_t>>;
@@ -49,7 +52,7 @@ inline AnyRows view(const RowsArgument &rows) {
     return std::visit([](const auto &array) -> AnyRows { return view(array); }, rows);
 }
 
-// A NumPy array that owns what was a vector.
+// A NumPy array that takes over a vector, without a copy.
 template <class T, class Allocator> nb::ndarray<nb::numpy, T, nb::ndim<1>> to_array(std::vector<T, Allocator> values) {
     using Values = std::vector<T, Allocator>;
     auto *kept = new Values(std::move(values));

@@ -1,4 +1,6 @@
-// Text files as the core reads and writes them.
+// Python bindings of the LIBSVM reader and writer (libsvm.hpp).
+//
+// In: bytes and limits, or labels and CSR rows. Out: NumPy arrays, or bytes. Parsing and formatting release the GIL.
 #include <nanobind/stl/string.h>
 
 #include "../libsvm.hpp"
@@ -22,7 +24,7 @@ nb::tuple read_libsvm(const nb::bytes &text, std::int64_t first, std::int64_t la
 nb::bytes write_libsvm(const Vector<double> &labels, const Csr<double> &csr, std::int64_t first) {
     const CsrRows<double> rows = view(csr);
     if (static_cast<std::int64_t>(labels.size()) != rows.n_rows)
-        throw std::invalid_argument("there must be a label for each row.");
+        throw std::invalid_argument("labels must have one entry per row.");
     std::string text;
     {
         const nb::gil_scoped_release release;

@@ -1,4 +1,8 @@
-// The learners' loops as Python functions.
+// Python bindings of the learners on cells: primal, dual and SVM (primal.hpp, dual.hpp, svm.hpp).
+//
+// In: NumPy arrays of cells, starts, targets and weights. Out: the same arrays changed in place, or new ones. Shapes
+// are checked here, because the core trusts its arguments; cell numbers are not, callers check them once with
+// are_cells. All loops release the GIL.
 #include "learning.hpp"
 
 #include <algorithm>
@@ -16,7 +20,7 @@
 namespace isokern::bindings {
 namespace {
 
-using bindings::view; // beside those below
+using bindings::view; // the overloads below would hide it
 
 template <class Array> void check_weights(const Array &table, std::int64_t n_rows, std::size_t n_columns) {
     if (static_cast<std::int64_t>(table.shape(0)) < n_rows || table.shape(1) != n_columns || n_columns == 0)
@@ -52,7 +56,7 @@ template <class Cell> CellRows<Cell> view(const Table<Cell> &cells, const Vector
 double *view(const OptionalOutput &scores, std::int64_t n_rows, std::int64_t n_columns) {
     if (scores && (static_cast<std::int64_t>(scores->shape(0)) != n_rows ||
                    static_cast<std::int64_t>(scores->shape(1)) != n_columns))
-        throw std::invalid_argument("scores must have a row for each row and a column for each of the weights'.");
+        throw std::invalid_argument("scores must have a row per row (sums: per cell) and a column per weight column.");
     return scores ? scores->data() : nullptr;
 }
 
@@ -66,7 +70,7 @@ void learn_primal(const CellsArgument &cells, const Vector<std::int64_t> &starts
             const Weights weights = view(values, sums, squares, rows.n_cells());
             check_columns(rule, weights.n_columns);
             if (rule.step.schedule == Schedule::adagrad && !weights.squares)
-                throw std::invalid_argument("AdaGrad's steps need squares.");
+                throw std::invalid_argument("squares must be an array for the schedule adagrad; got None.");
             const AnyTarget any = view(targets, rows.n_rows);
             const double *factors = view(row_weights, rows.n_rows);
             double *out = view(scores, rows.n_rows, weights.n_columns);
@@ -97,7 +101,7 @@ void sum_by_cell(const CellsArgument &cells, const Vector<std::int64_t> &starts,
             const auto rows = view(array, starts);
             const auto n_columns = static_cast<std::int64_t>(values.shape(1));
             if (static_cast<std::int64_t>(values.shape(0)) != rows.n_rows)
-                throw std::invalid_argument("values must have a row for each row of cells.");
+                throw std::invalid_argument("values must have one row per row of cells.");
             double *out = view(sums, rows.n_cells(), n_columns);
             const nb::gil_scoped_release release;
             isokern::sum_by_cell(rows, values.data(), n_columns, out);
@@ -105,7 +109,7 @@ void sum_by_cell(const CellsArgument &cells, const Vector<std::int64_t> &starts,
         cells);
 }
 
-// Returns the new number of support vectors.
+// Adds support vectors to `support` and `values` in place; returns their new number.
 template <class Cell>
 std::int64_t learn_dual(const Table<Cell> &cells, const Vector<std::int64_t> &starts, const TargetArgument &targets,
                         const OptionalVector &row_weights, const Rule &rule, const Output<Cell> &support,
@@ -132,7 +136,7 @@ void score_dual(const Table<Cell> &cells, const Vector<std::int64_t> &starts, co
                 const Output<double> &scores, int threads) {
     const auto rows = view(cells, starts);
     if (n_support < 0 || static_cast<std::int64_t>(support.shape(0)) < n_support || support.shape(1) != cells.shape(1))
-        throw std::invalid_argument("the support vectors must be cells of the same kernel.");
+        throw std::invalid_argument("support must have at least n_support rows, and as many columns as cells.");
     const WeightView weights = view(values, sums, n_support);
     const SupportView<Cell> vectors{support.data(), weights, n_support};
     double *out = view(scores, rows.n_rows, weights.n_columns);
@@ -140,18 +144,18 @@ void score_dual(const Table<Cell> &cells, const Vector<std::int64_t> &starts, co
     isokern::score_dual(rows, vectors, clock, out, threads);
 }
 
-// Returns the weights, a column after the other, the intercepts and the numbers of passes.
+// Returns the weights (n_columns x n_cells, flattened), the intercepts and the numbers of passes.
 auto solve_svm(const CellsArgument &cells, const Vector<std::int64_t> &starts, const Vector<std::int32_t> &targets,
                const OptionalVector &row_weights, std::int64_t n_columns, const SvmRule &rule, int threads) {
     if (n_columns < 1 || targets.size() > std::numeric_limits<std::int32_t>::max())
-        throw std::invalid_argument("there must be a column, and fewer than 2^31 rows.");
+        throw std::invalid_argument("n_columns must be at least 1, and targets shorter than 2^31.");
     std::vector<double> weights, intercepts(static_cast<std::size_t>(n_columns));
     std::vector<std::int64_t> n_iter(static_cast<std::size_t>(n_columns));
     std::visit(
         [&](const auto &array) {
             const auto rows = view(array, starts);
             if (targets.size() != array.shape(0))
-                throw std::invalid_argument("there must be a target for each row.");
+                throw std::invalid_argument("targets must have one entry per row.");
             const double *factors = view(row_weights, rows.n_rows);
             weights.resize(static_cast<std::size_t>(n_columns * rows.n_cells()));
             const nb::gil_scoped_release release;
@@ -173,6 +177,7 @@ bool are_cells(const CellsArgument &cells, const Vector<std::int64_t> &starts) {
         cells);
 }
 
+// Checks a clock that Python has stored, for example in a file.
 Clock make_clock(std::int64_t rounds, std::int64_t n_support, double scale, double scale_sum) {
     const bool is_sound = rounds >= 0 && rounds <= kLargestRound && n_support >= 0 && n_support <= rounds &&
                           scale > 0.0 && scale <= 1.0 && scale_sum >= 0.0 && scale_sum <= static_cast<double>(rounds);

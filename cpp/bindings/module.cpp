@@ -1,4 +1,8 @@
-// The core as a Python module: a table of contents. Nothing is computed here.
+// The Python module isokern._core: a table of contents of the compiled core. Nothing is computed here.
+//
+// In: NumPy arrays. Out: NumPy arrays, new or filled in place. Samples, trees, Voronoi maps, kernel matrices of cells
+// and input checks are bound here; files.cpp, learning.cpp and rivals.cpp bind the rest. Mapping rows, growing trees
+// and comparing cells release the GIL.
 #include "arrays.hpp"
 
 #include <limits>
@@ -28,6 +32,7 @@ void check_output(std::int64_t n_rows, std::int64_t n_partitionings, const Cells
         cells);
 }
 
+// cells[r, i] = the cell of row r in partitioning i, by any map      out: cells, whose dtype is Python's choice
 template <class Map>
 auto apply(const Map &map, std::int64_t n_partitionings, const RowsArgument &rows, const CellsOutput &cells,
            int threads) {
@@ -41,7 +46,7 @@ auto apply(const Map &map, std::int64_t n_partitionings, const RowsArgument &row
         any, cells);
 }
 
-// Maps and the arrays that they look at.
+// Maps refer to the arrays of points, which these structs keep alive.
 struct Voronoi {
     RowsArgument points;
     VoronoiMap map;
@@ -52,7 +57,7 @@ struct VoronoiOnGrid {
     std::unique_ptr<const GridMap> map;
 };
 
-// None if the points lie on no grid.
+// Null, which is None in Python, if the points lie on no grid or the grid does not pay.
 VoronoiOnGrid *find_grid_map(const RowsArgument &points, const Table<std::int32_t> &samples) {
     const AnyRows any = view(points);
     std::unique_ptr<const GridMap> map;
@@ -85,7 +90,7 @@ void nested_cells(const RowsArgument &rows, const Table<std::int32_t> &samples, 
 
 auto draw_samples(std::int64_t n_rows, std::int64_t n_partitionings, std::int64_t sample_size, std::uint64_t seed) {
     if (n_partitionings < 1 || sample_size < 1 || sample_size > n_rows)
-        throw std::invalid_argument("a sample must have at least one row and no more than there are.");
+        throw std::invalid_argument("sample_size must be from 1 to n_rows, and n_partitionings at least 1.");
     if (n_partitionings > std::numeric_limits<std::int64_t>::max() / sample_size)
         throw std::invalid_argument("the samples must be fewer than 2^63.");
     std::vector<std::int64_t> samples(static_cast<std::size_t>(n_partitionings * sample_size));
@@ -103,7 +108,7 @@ auto grow_trees(const RowsArgument &rows, const Table<std::int64_t> &samples, st
             [&](const auto &table) {
                 for (std::size_t k = 0; k < samples.size(); ++k)
                     if (samples.data()[k] < 0 || samples.data()[k] >= table.n_rows)
-                        throw std::invalid_argument("samples must be numbers of rows.");
+                        throw std::invalid_argument("samples must be row numbers from 0 to n_rows - 1.");
                 forest = isokern::grow_trees(table, samples.data(), static_cast<std::int64_t>(samples.shape(0)),
                                              static_cast<std::int64_t>(samples.shape(1)), max_depth, seed, threads);
             },
@@ -129,9 +134,10 @@ void match_cells(const CellsArgument &first, const CellsArgument &second, const 
     std::visit(
         [&]<class A, class B>(const Table<A> &a, const Table<B> &b) {
             if constexpr (!std::is_same_v<A, B>)
-                throw std::invalid_argument("both tables of cells must have the same dtype.");
+                throw std::invalid_argument("first and second must have the same dtype.");
             else if (a.shape(1) != b.shape(1) || shares.shape(0) != a.shape(0) || shares.shape(1) != b.shape(0))
-                throw std::invalid_argument("cells must come from one kernel, and shares have their shape.");
+                throw std::invalid_argument("first and second must have equally many columns, and shares a row and a "
+                                            "column for each of their rows.");
             else
                 isokern::match_cells(a.data(), static_cast<std::int64_t>(a.shape(0)), b.data(),
                                      static_cast<std::int64_t>(b.shape(0)), static_cast<std::int64_t>(a.shape(1)),
@@ -160,7 +166,7 @@ NB_MODULE(_core, m) {
     using namespace nb::literals;
 
     m.doc() = "The compiled core of isokern.";
-    // A model that a cache still holds when the interpreter ends is no concern of the user's.
+    // A cache may still hold a model when the interpreter exits; users need no warning about that.
     nb::set_leak_warnings(false);
     m.def("instruction_set", [] { return nb::str(name_of(instruction_set())); });
     m.def("draw_samples", &bindings::draw_samples, "n_rows"_a, "n_partitionings"_a, "sample_size"_a, "seed"_a);

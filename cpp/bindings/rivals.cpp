@@ -1,4 +1,7 @@
-// The rivals' loops as Python functions.
+// Python bindings of the paper's rivals: kernel machines, linear learners and AdaRaker.
+//
+// In: NumPy arrays of rows, targets and state. Out: arrays changed in place, or new ones. Shapes are checked here,
+// because the core trusts its arguments. Learning and scoring release the GIL.
 #include "learning.hpp"
 
 #include <string>
@@ -20,7 +23,8 @@ void kernel_matrix(const KernelSpec &spec, const RowsArgument &rows, const RowsA
         [&](const auto &a, const auto &b) {
             if (static_cast<std::int64_t>(values.shape(0)) != a.n_rows ||
                 static_cast<std::int64_t>(values.shape(1)) != b.n_rows || a.n_columns != b.n_columns)
-                throw std::invalid_argument("values must have a row for each row and a column for each point.");
+                throw std::invalid_argument("values must have one row per row and one column per point, and rows and "
+                                            "points must have the same number of columns.");
             isokern::kernel_matrix(spec, a, b, values.data(), threads);
         },
         any_rows, any_points);
@@ -32,7 +36,8 @@ void add_points(KernelMachine &machine, const RowsArgument &rows, const Table<do
         [&](const auto &table) {
             if (static_cast<std::int64_t>(alpha.shape(0)) != table.n_rows ||
                 static_cast<std::int64_t>(alpha.shape(1)) != machine.n_scores() || births.size() != alpha.shape(0))
-                throw std::invalid_argument("alpha must have a row for each point and a column for each score.");
+                throw std::invalid_argument("alpha must have one row per point and one column per score, and births "
+                                            "one entry per point.");
             for (std::int64_t r = 0; r < table.n_rows; ++r)
                 machine.add(table, r, alpha.data() + r * machine.n_scores(), births.data()[r]);
         },
@@ -60,14 +65,14 @@ void score_machine(const KernelMachine &machine, const RowsArgument &rows, std::
         [&](const auto &table) {
             if (static_cast<std::int64_t>(scores.shape(0)) != table.n_rows ||
                 static_cast<std::int64_t>(scores.shape(1)) != machine.n_scores())
-                throw std::invalid_argument("scores must have a row for each row.");
+                throw std::invalid_argument("scores must have one row per row and one column per score.");
             const nb::gil_scoped_release release;
             machine.score(table, averaged_rounds, scores.data(), threads);
         },
         any);
 }
 
-// The support vectors as CSR arrays, their coefficients one score after the other, and their births.
+// The support vectors as CSR arrays, their coefficients (n_scores x n, flattened) and their births.
 nb::tuple support_of(const KernelMachine &machine) {
     const KernelPoints &points = machine.points();
     std::vector<double> alpha;
@@ -86,7 +91,7 @@ void learn_linear(const Table<double> &features, const TargetArgument &targets, 
     const bool fits = values.shape(0) == features.shape(1) && n_updates.size() == values.shape(1) &&
                       (!sums || (sums->shape(0) == values.shape(0) && sums->shape(1) == values.shape(1)));
     if (!fits)
-        throw std::invalid_argument("weights must have a row for each feature.");
+        throw std::invalid_argument("values must have one row per feature; sums and n_updates must fit values.");
     check_columns(rule, static_cast<std::int64_t>(values.shape(1)));
     const AnyTarget target = view(targets, rows.n_rows);
     const double *factors = view(row_weights, rows.n_rows);
@@ -103,14 +108,15 @@ void project(const RowsArgument &rows, const Table<double> &matrix, const Output
         [&](const auto &table) {
             if (static_cast<std::int64_t>(matrix.shape(0)) != table.n_columns ||
                 static_cast<std::int64_t>(projected.shape(0)) != table.n_rows || projected.shape(1) != matrix.shape(1))
-                throw std::invalid_argument("the matrix must have a row for each column of the rows.");
+                throw std::invalid_argument("matrix must have one row per column of rows, and projected the shape of "
+                                            "their product.");
             isokern::project(table, matrix.data(), static_cast<std::int64_t>(matrix.shape(1)), projected.data(),
                              threads);
         },
         any);
 }
 
-// The arrays of AdaRaker as Python holds them: theta (columns, experts, kernels, 2 D), weights (columns, experts,
+// The state of AdaRaker in Python's arrays: theta (columns, experts, kernels, 2 D), weights (columns, experts,
 // kernels), confidences (columns, experts).
 struct AdaRaker {
     Vector<double> bandwidths;
@@ -129,7 +135,8 @@ struct AdaRaker {
                           weights.shape(2) == n_kernels && confidences.shape(0) == n_columns &&
                           confidences.shape(1) == n_experts && n_experts < 62;
         if (!fits)
-            throw std::invalid_argument("the arrays of AdaRaker must fit each other.");
+            throw std::invalid_argument("bandwidths, theta, weights, confidences and projections must have matching "
+                                        "shapes, with fewer than 62 experts.");
         return {bandwidths.data(),
                 static_cast<std::int64_t>(n_kernels),
                 static_cast<std::int64_t>(projections.shape(1)),
@@ -148,7 +155,7 @@ void score_adaraker(const AdaRaker &model, const Table<double> &projections, std
                     const Output<double> &scores, int threads) {
     const AdaRakerState state = model.state(projections, rounds);
     if (scores.shape(0) != projections.shape(0) || static_cast<std::int64_t>(scores.shape(1)) != state.n_columns)
-        throw std::invalid_argument("scores must have a row for each row.");
+        throw std::invalid_argument("scores must have one row per row and one column per score.");
     const DenseRows<double> rows = view(projections);
     const nb::gil_scoped_release release;
     isokern::score_adaraker(rows, state, rounds, scores.data(), threads);
@@ -160,7 +167,7 @@ void learn_adaraker(const AdaRaker &model, const Table<double> &projections, con
     const DenseRows<double> rows = view(projections);
     const double *factors = view(row_weights, rows.n_rows);
     if (targets.size() != projections.shape(0))
-        throw std::invalid_argument("there must be a target for each row.");
+        throw std::invalid_argument("targets must have one entry per row.");
     const nb::gil_scoped_release release;
     isokern::learn_adaraker(rows, targets.data(), factors, state, rounds);
 }
