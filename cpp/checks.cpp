@@ -1,7 +1,7 @@
 // Scans arrays for NaN and infinity, and checks CSR index arrays.
 //
-// In: values or index arrays. Out: the index of the first non-finite value, or a yes or no. The scan sums x - x over
-// short blocks with SIMD, which needs no branch per value; only a block whose sum is NaN is searched value by value.
+// In: values, or index arrays. Out: the index of the first non-finite value, or whether the index arrays are sound. The
+// scan sums x - x over short blocks with SIMD, without a branch per value; only a block whose sum is NaN is searched.
 #include "checks.hpp"
 
 #include <algorithm>
@@ -58,6 +58,7 @@ template <class Value> std::int64_t first_nonfinite(const Value *values, std::in
 template std::int64_t first_nonfinite(const float *, std::int64_t);
 template std::int64_t first_nonfinite(const double *, std::int64_t);
 
+//  0 <= starts[0] <= starts[1] <= ... <= n_stored,   0 <= columns[k] < columns[k + 1] < n_columns within a row
 bool is_sound_csr(const std::int32_t *columns, const std::int64_t *starts, std::int64_t n_rows, std::int64_t n_stored,
                   std::int64_t n_columns) {
     if (starts[0] < 0)

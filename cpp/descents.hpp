@@ -49,7 +49,7 @@ template <class Exact> struct RowTile {
     const Exact *exact; // the unrounded values, [row][column]
     std::int64_t n_rows, n_columns;
 };
-constexpr int kLaneBits = 4, kLanes = 1 << kLaneBits;
+constexpr int kLaneBits = 4, kLanes = 1 << kLaneBits; // rows, or traversals, of a vector
 
 struct Descents {
     // Traverses the first n_trees trees of the forest with all rows of the tile.

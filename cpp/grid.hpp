@@ -47,7 +47,7 @@ class Grid {
     // Whether the grid's values are consecutive whole numbers: float64 distances of rows on it are then exact.
     bool is_whole() const { return is_whole_; }
 
-    // The largest squared distance that two rows of levels can have, in steps.
+    // The largest possible squared distance between two rows of levels.
     double longest_square(std::int64_t n_columns) const { return static_cast<double>(n_columns) * n_steps_ * n_steps_; }
 
     //  numbers[j] = round((row[j] - low) / step), clamped to the grid

@@ -121,7 +121,7 @@ template <class Rows> class KernelMachine::Learner {
             machine_.points_.load(rows_, begin + k, block_[k]);
             sums_[k].assign(static_cast<std::size_t>(machine_.n_scores() * kLane), 0.0);
         }
-        // Little work is done before another thread has started.
+        // Little work would be finished before another thread has started.
         const int threads = n_known_ * n < 20'000 ? 1 : threads_;
         parallel_tiles(n, 32, threads, [&] {
             return [&](std::int64_t from, std::int64_t to) {

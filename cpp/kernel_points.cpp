@@ -1,8 +1,8 @@
 // Classic kernels of one row with many points: panels with SIMD for few columns, an inverted index for many.
 //
 // In: a kernel, points, a row. Out: kernel values. All five kernels are functions of a sum over columns of term(x, z).
-// For sparse data, the sum is that with zeros plus corrections for the columns that row and point share. If a squared
-// distance is much smaller than the totals it comes from (cancellation), it is computed again from differences.
+// For sparse rows it is computed from the sums with zeros (totals), with corrections for non-zero columns. Squared
+// distances that lose digits to cancellation on the way are recomputed from differences.
 #include "kernel_points.hpp"
 
 #include <algorithm>
@@ -140,8 +140,8 @@ void KernelPoints::evaluate(const KernelRow &row, std::int64_t first, std::int64
     finish(row, first, n, values);
 }
 
-// Computes squared distances again that are far smaller than the totals whose difference they are, and so have lost
-// digits.      changed: sums
+// Recomputes squared distances that are far smaller than the totals they come from: cancellation has cost them digits.
+//   changed: sums
 void KernelPoints::refine(const KernelRow &row, std::int64_t first, std::int64_t n, double *sums) const {
     if (spec_.measure != Measure::squared_l2)
         return;

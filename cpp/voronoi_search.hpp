@@ -169,8 +169,7 @@ template <class Real> class Search {
         candidates_.clear();
     }
 
-    // The largest limit when lower_threshold was last called: a point with a larger lower bound is nearest in no
-    // sample.
+    // A point with a larger lower bound is nearest in no sample: the largest limit at the last call of lower_threshold.
     Real threshold() const { return threshold_; }
     void lower_threshold() { threshold_ = *std::max_element(limits_.begin(), limits_.end()); }
 
@@ -199,9 +198,8 @@ template <class Real> class Search {
             enter(p, -kInfinity, kInfinity);
     }
 
-    // cells[i] = the place of the nearest point in sample i. First counts the candidates that the final limits leave;
-    // only where there are several is distance(row number of a point) computed. Of equal distances the first place
-    // wins.
+    // cells[i] = the place of the nearest point in sample i. Counts the candidates that the final limits leave; only
+    // where there are several, computes distance(row number of a point). Of equal distances the first place wins.
     template <class Distance, class Cell> void settle(Distances &distances, Distance distance, Cell *cells) const {
         distances.begin_row();
         std::vector<Best> best(limits_.size());
