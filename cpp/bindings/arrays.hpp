@@ -17,9 +17,8 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
-#include "../checks.hpp"
-#include "../rows.hpp"
-#include "../voronoi.hpp"
+#include "common/checks.hpp"
+#include "common/rows.hpp"
 
 namespace isokern::bindings {
 

@@ -2,15 +2,15 @@
 //
 // In: NumPy arrays of rows, targets and state. Out: arrays changed in place, or new ones. Shapes are checked here,
 // because the core trusts its arguments. Learning and scoring release the GIL.
-#include "learning.hpp"
+#include "bindings/rules.hpp"
 
 #include <string>
 
 #include <nanobind/stl/string.h>
 
-#include "../adaraker.hpp"
-#include "../kernel_machine.hpp"
-#include "../linear.hpp"
+#include "rivals/adaraker.hpp"
+#include "rivals/kernel_machine.hpp"
+#include "rivals/linear.hpp"
 
 namespace isokern::bindings {
 namespace {

@@ -1,0 +1,243 @@
+// Python bindings of the learners on cells: primal, dual and SVM (primal.hpp, dual.hpp, svm.hpp).
+//
+// In: NumPy arrays of cells, starts, targets and weights. Out: the same arrays changed in place, or new ones. Shapes
+// are checked here, because the core trusts its arguments; cell numbers are not, callers check them once with
+// are_cells. All loops release the GIL.
+#include "bindings/rules.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <string>
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "online/dual.hpp"
+#include "online/primal.hpp"
+#include "online/svm.hpp"
+
+namespace isokern::bindings {
+namespace {
+
+using bindings::view; // the overloads below would hide it
+
+template <class Array> void check_weights(const Array &table, std::int64_t n_rows, std::size_t n_columns) {
+    if (static_cast<std::int64_t>(table.shape(0)) < n_rows || table.shape(1) != n_columns || n_columns == 0)
+        throw std::invalid_argument("weights must have a row for each cell or support vector, and a column.");
+}
+
+Weights view(const Output<double> &values, const OptionalOutput &sums, const OptionalOutput &squares,
+             std::int64_t n_rows) {
+    for (const Output<double> *table : {&values, sums ? &*sums : nullptr, squares ? &*squares : nullptr})
+        if (table)
+            check_weights(*table, n_rows, values.shape(1));
+    return {values.data(), sums ? sums->data() : nullptr, squares ? squares->data() : nullptr,
+            static_cast<std::int64_t>(values.shape(1))};
+}
+
+WeightView view(const Table<double> &values, const OptionalTable &sums, std::int64_t n_rows) {
+    check_weights(values, n_rows, values.shape(1));
+    if (sums)
+        check_weights(*sums, n_rows, values.shape(1));
+    return {values.data(), sums ? sums->data() : nullptr, static_cast<std::int64_t>(values.shape(1))};
+}
+
+template <class Cell> CellRows<Cell> view(const Table<Cell> &cells, const Vector<std::int64_t> &starts) {
+    if (starts.size() < 2 || starts.size() != cells.shape(1) + 1)
+        throw std::invalid_argument("cells must have a column for each partitioning.");
+    const auto *first = starts.data(), *end = first + starts.size();
+    if (*first != 0 || std::adjacent_find(first, end, std::greater_equal<>()) != end)
+        throw std::invalid_argument("the starts of the partitionings must ascend from 0.");
+    return {cells.data(), static_cast<std::int64_t>(cells.shape(0)), static_cast<std::int64_t>(cells.shape(1)),
+            starts.data()};
+}
+
+double *view(const OptionalOutput &scores, std::int64_t n_rows, std::int64_t n_columns) {
+    if (scores && (static_cast<std::int64_t>(scores->shape(0)) != n_rows ||
+                   static_cast<std::int64_t>(scores->shape(1)) != n_columns))
+        throw std::invalid_argument("scores must have a row per row (sums: per cell) and a column per weight column.");
+    return scores ? scores->data() : nullptr;
+}
+
+void learn_primal(const CellsArgument &cells, const Vector<std::int64_t> &starts, const TargetArgument &targets,
+                  const OptionalVector &row_weights, const Rule &rule, bool naive, const Output<double> &values,
+                  const OptionalOutput &sums, const OptionalOutput &squares, Clock &clock,
+                  const OptionalOutput &scores) {
+    std::visit(
+        [&](const auto &array) {
+            const auto rows = view(array, starts);
+            const Weights weights = view(values, sums, squares, rows.n_cells());
+            check_columns(rule, weights.n_columns);
+            if (rule.step.schedule == Schedule::adagrad && !weights.squares)
+                throw std::invalid_argument("squares must be an array for the schedule adagrad; got None.");
+            const AnyTarget any = view(targets, rows.n_rows);
+            const double *factors = view(row_weights, rows.n_rows);
+            double *out = view(scores, rows.n_rows, weights.n_columns);
+            const nb::gil_scoped_release release;
+            isokern::learn_primal(rows, any, factors, rule.loss, rule.step, naive, weights, clock, out);
+        },
+        cells);
+}
+
+void score_primal(const CellsArgument &cells, const Vector<std::int64_t> &starts, const Table<double> &values,
+                  const OptionalTable &sums, const Clock &clock, bool naive, const Output<double> &scores,
+                  int threads) {
+    std::visit(
+        [&](const auto &array) {
+            const auto rows = view(array, starts);
+            const WeightView weights = view(values, sums, rows.n_cells());
+            double *out = view(scores, rows.n_rows, weights.n_columns);
+            const nb::gil_scoped_release release;
+            isokern::score_primal(rows, weights, clock, naive, out, threads);
+        },
+        cells);
+}
+
+void sum_by_cell(const CellsArgument &cells, const Vector<std::int64_t> &starts, const Table<double> &values,
+                 const Output<double> &sums) {
+    std::visit(
+        [&](const auto &array) {
+            const auto rows = view(array, starts);
+            const auto n_columns = static_cast<std::int64_t>(values.shape(1));
+            if (static_cast<std::int64_t>(values.shape(0)) != rows.n_rows)
+                throw std::invalid_argument("values must have one row per row of cells.");
+            double *out = view(sums, rows.n_cells(), n_columns);
+            const nb::gil_scoped_release release;
+            isokern::sum_by_cell(rows, values.data(), n_columns, out);
+        },
+        cells);
+}
+
+// Adds support vectors to `support` and `values` in place; returns their new number.
+template <class Cell>
+std::int64_t learn_dual(const Table<Cell> &cells, const Vector<std::int64_t> &starts, const TargetArgument &targets,
+                        const OptionalVector &row_weights, const Rule &rule, const Output<Cell> &support,
+                        std::int64_t n_support, const Output<double> &values, const OptionalOutput &sums, Clock &clock,
+                        const OptionalOutput &scores) {
+    const auto rows = view(cells, starts);
+    if (n_support < 0 || static_cast<std::int64_t>(support.shape(0)) - rows.n_rows < n_support ||
+        support.shape(1) != cells.shape(1))
+        throw std::invalid_argument("there must be room for all rows among the support vectors.");
+    const Weights weights = view(values, sums, std::nullopt, n_support + rows.n_rows);
+    check_columns(rule, weights.n_columns);
+    SupportVectors<Cell> vectors{support.data(), weights, n_support};
+    const AnyTarget any = view(targets, rows.n_rows);
+    const double *factors = view(row_weights, rows.n_rows);
+    double *out = view(scores, rows.n_rows, weights.n_columns);
+    const nb::gil_scoped_release release;
+    isokern::learn_dual(rows, any, factors, rule.loss, rule.step, vectors, clock, out);
+    return vectors.n;
+}
+
+template <class Cell>
+void score_dual(const Table<Cell> &cells, const Vector<std::int64_t> &starts, const Table<Cell> &support,
+                std::int64_t n_support, const Table<double> &values, const OptionalTable &sums, const Clock &clock,
+                const Output<double> &scores, int threads) {
+    const auto rows = view(cells, starts);
+    if (n_support < 0 || static_cast<std::int64_t>(support.shape(0)) < n_support || support.shape(1) != cells.shape(1))
+        throw std::invalid_argument("support must have at least n_support rows, and as many columns as cells.");
+    const WeightView weights = view(values, sums, n_support);
+    const SupportView<Cell> vectors{support.data(), weights, n_support};
+    double *out = view(scores, rows.n_rows, weights.n_columns);
+    const nb::gil_scoped_release release;
+    isokern::score_dual(rows, vectors, clock, out, threads);
+}
+
+// Returns the weights (n_columns x n_cells, flattened), the intercepts and the numbers of passes.
+auto solve_svm(const CellsArgument &cells, const Vector<std::int64_t> &starts, const Vector<std::int32_t> &targets,
+               const OptionalVector &row_weights, std::int64_t n_columns, const SvmRule &rule, int threads) {
+    if (n_columns < 1 || targets.size() > std::numeric_limits<std::int32_t>::max())
+        throw std::invalid_argument("n_columns must be at least 1, and targets shorter than 2^31.");
+    std::vector<double> weights, intercepts(static_cast<std::size_t>(n_columns));
+    std::vector<std::int64_t> n_iter(static_cast<std::size_t>(n_columns));
+    std::visit(
+        [&](const auto &array) {
+            const auto rows = view(array, starts);
+            if (targets.size() != array.shape(0))
+                throw std::invalid_argument("targets must have one entry per row.");
+            const double *factors = view(row_weights, rows.n_rows);
+            weights.resize(static_cast<std::size_t>(n_columns * rows.n_cells()));
+            const nb::gil_scoped_release release;
+            isokern::solve_svm(rows, {targets.data()}, factors, rule, n_columns, weights.data(), intercepts.data(),
+                               n_iter.data(), threads);
+        },
+        cells);
+    return std::make_tuple(to_array(std::move(weights)), to_array(std::move(intercepts)), to_array(std::move(n_iter)));
+}
+
+// Whether every cell number is below its partitioning's number of cells.
+bool are_cells(const CellsArgument &cells, const Vector<std::int64_t> &starts) {
+    return std::visit(
+        [&]<class Cell>(const Table<Cell> &array) {
+            const auto rows = view(array, starts);
+            const nb::gil_scoped_release release;
+            return isokern::are_cells(rows);
+        },
+        cells);
+}
+
+// Checks a clock that Python has stored, for example in a file.
+Clock make_clock(std::int64_t rounds, std::int64_t n_support, double scale, double scale_sum) {
+    const bool is_sound = rounds >= 0 && rounds <= kLargestRound && n_support >= 0 && n_support <= rounds &&
+                          scale > 0.0 && scale <= 1.0 && scale_sum >= 0.0 && scale_sum <= static_cast<double>(rounds);
+    if (!is_sound)
+        throw std::invalid_argument("a clock must have 0 <= n_support <= rounds, 0 < scale <= 1 and 0 <= scale_sum <= "
+                                    "rounds.");
+    return {rounds, n_support, scale, scale_sum};
+}
+
+template <class Cell> void register_dual(nb::module_ &m) {
+    using namespace nb::literals;
+    m.def("learn_dual", &learn_dual<Cell>, "cells"_a.noconvert(), "starts"_a.noconvert(), "targets"_a.noconvert(),
+          "row_weights"_a.noconvert().none(), "rule"_a, "support"_a.noconvert(), "n_support"_a, "values"_a.noconvert(),
+          "sums"_a.noconvert().none(), "clock"_a, "scores"_a.noconvert().none());
+    m.def("score_dual", &score_dual<Cell>, "cells"_a.noconvert(), "starts"_a.noconvert(), "support"_a.noconvert(),
+          "n_support"_a, "values"_a.noconvert(), "sums"_a.noconvert().none(), "clock"_a, "scores"_a.noconvert(),
+          "threads"_a);
+}
+
+} // namespace
+
+void register_online(nb::module_ &m) {
+    using namespace nb::literals;
+
+    nb::class_<Rule>(m, "Rule").def(
+        "__init__",
+        [](Rule *self, const std::string &loss, double epsilon, const std::string &schedule, double rate,
+           double shrinkage, const std::vector<std::int64_t> &counted_from) {
+            new (self) Rule{loss_by_name(loss, epsilon), {schedule_by_name(schedule), rate, shrinkage, counted_from}};
+        },
+        "loss"_a, "epsilon"_a, "schedule"_a, "rate"_a, "shrinkage"_a, "counted_from"_a);
+
+    nb::class_<Clock>(m, "Clock")
+        .def(
+            "__init__",
+            [](Clock *self, std::int64_t rounds, std::int64_t n_support, double scale, double scale_sum) {
+                new (self) Clock(make_clock(rounds, n_support, scale, scale_sum));
+            },
+            "rounds"_a = 0, "n_support"_a = 0, "scale"_a = 1.0, "scale_sum"_a = 0.0)
+        .def_ro("rounds", &Clock::rounds)
+        .def_ro("n_support", &Clock::n_support)
+        .def_ro("scale", &Clock::scale)
+        .def_ro("scale_sum", &Clock::scale_sum);
+
+    m.def("learn_primal", &learn_primal, "cells"_a.noconvert(), "starts"_a.noconvert(), "targets"_a.noconvert(),
+          "row_weights"_a.noconvert().none(), "rule"_a, "naive"_a, "values"_a.noconvert(), "sums"_a.noconvert().none(),
+          "squares"_a.noconvert().none(), "clock"_a, "scores"_a.noconvert().none());
+    m.def("score_primal", &score_primal, "cells"_a.noconvert(), "starts"_a.noconvert(), "values"_a.noconvert(),
+          "sums"_a.noconvert().none(), "clock"_a, "naive"_a, "scores"_a.noconvert(), "threads"_a);
+    m.def("sum_by_cell", &sum_by_cell, "cells"_a.noconvert(), "starts"_a.noconvert(), "values"_a.noconvert(),
+          "sums"_a.noconvert());
+    nb::class_<SvmRule>(m, "SvmRule")
+        .def(nb::init<bool, double, double, double, std::int64_t, std::uint64_t>(), "is_squared"_a, "cost"_a,
+             "intercept"_a, "tolerance"_a, "max_iter"_a, "seed"_a);
+    m.def("solve_svm", &solve_svm, "cells"_a.noconvert(), "starts"_a.noconvert(), "targets"_a.noconvert(),
+          "row_weights"_a.noconvert().none(), "n_columns"_a, "rule"_a, "threads"_a);
+    m.def("are_cells", &are_cells, "cells"_a.noconvert(), "starts"_a.noconvert());
+    register_dual<std::uint8_t>(m);
+    register_dual<std::uint16_t>(m);
+    register_dual<std::uint32_t>(m);
+}
+
+} // namespace isokern::bindings

@@ -1,0 +1,54 @@
+// Argument types and checks shared by the bindings of all learners (online.cpp, rivals.cpp).
+//
+// In: optional and alternative NumPy arrays. Out: targets, row weights and rules as the core takes them. Lengths are
+// checked here, because the core trusts its arguments.
+#pragma once
+
+#include <optional>
+
+#include <nanobind/stl/optional.h>
+
+#include "bindings/arrays.hpp"
+#include "online/online.hpp"
+
+namespace isokern::bindings {
+
+using TargetArgument = std::variant<Vector<std::int32_t>, Vector<double>>;
+using OptionalVector = std::optional<Vector<double>>;
+using OptionalOutput = std::optional<Output<double>>;
+using OptionalTable = std::optional<Table<double>>;
+
+// More rounds than any stream has, yet few enough that counting further does not overflow.
+constexpr std::int64_t kLargestRound = std::int64_t{1} << 61;
+
+// How to learn: a loss and a step size.
+struct Rule {
+    AnyLoss loss;
+    Step step;
+};
+
+inline void check_columns(const Rule &rule, std::int64_t n_columns) {
+    if (static_cast<std::int64_t>(rule.step.counted_from.size()) != n_columns)
+        throw std::invalid_argument("counted_from must have one entry per column.");
+}
+
+inline AnyTarget view(const TargetArgument &targets, std::int64_t n_rows) {
+    return std::visit(
+        [&]<class T>(const Vector<T> &array) -> AnyTarget {
+            if (static_cast<std::int64_t>(array.size()) != n_rows)
+                throw std::invalid_argument("targets must have one entry per row.");
+            if constexpr (std::is_same_v<T, double>)
+                return ValueTarget{array.data()};
+            else
+                return ClassTarget{array.data()};
+        },
+        targets);
+}
+
+inline const double *view(const OptionalVector &row_weights, std::int64_t n_rows) {
+    if (row_weights && static_cast<std::int64_t>(row_weights->size()) != n_rows)
+        throw std::invalid_argument("row_weights must have one entry per row.");
+    return row_weights ? row_weights->data() : nullptr;
+}
+
+} // namespace isokern::bindings

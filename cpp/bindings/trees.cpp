@@ -1,0 +1,64 @@
+// Binds isolation trees: growing them from samples, and mapping rows by them.
+//
+// In: rows and samples; then the arrays of a forest. Out: those arrays; then the cells of rows.
+#include "bindings/maps.hpp"
+#include "trees/tree_map.hpp"
+
+namespace isokern::bindings {
+namespace {
+
+auto grow_trees(const RowsArgument &rows, const Table<std::int64_t> &samples, std::int64_t max_depth,
+                std::uint64_t seed, int threads) {
+    Forest forest;
+    const AnyRows any = view(rows);
+    {
+        const nb::gil_scoped_release release;
+        std::visit(
+            [&](const auto &table) {
+                for (std::size_t k = 0; k < samples.size(); ++k)
+                    if (samples.data()[k] < 0 || samples.data()[k] >= table.n_rows)
+                        throw std::invalid_argument("samples must be row numbers from 0 to n_rows - 1.");
+                forest = isokern::grow_trees(table, samples.data(), static_cast<std::int64_t>(samples.shape(0)),
+                                             static_cast<std::int64_t>(samples.shape(1)), max_depth, seed, threads);
+            },
+            any);
+    }
+    return nb::make_tuple(to_array(std::move(forest.split)), to_array(std::move(forest.column)),
+                          to_array(std::move(forest.left)), to_array(std::move(forest.starts)));
+}
+
+TreeMap make_tree_map(const Vector<double> &split, const Vector<std::int32_t> &column, const Vector<std::int32_t> &left,
+                      const Vector<std::int64_t> &starts, std::int64_t n_columns, std::int64_t n_cells) {
+    const std::size_t n_nodes = split.size();
+    if (column.size() != n_nodes || left.size() != n_nodes || starts.size() < 2 ||
+        starts.data()[starts.size() - 1] != static_cast<std::int64_t>(n_nodes))
+        throw std::invalid_argument("the arrays of a forest must have the same length.");
+    return TreeMap(split.data(), column.data(), left.data(), starts.data(),
+                   static_cast<std::int64_t>(starts.size()) - 1, n_columns, n_cells);
+}
+
+} // namespace
+
+void register_trees(nb::module_ &m) {
+    using namespace nb::literals;
+    m.def("grow_trees", &grow_trees, "rows"_a.noconvert(), "samples"_a.noconvert(), "max_depth"_a, "seed"_a,
+          "threads"_a);
+    nb::class_<TreeMap>(m, "TreeMap")
+        .def(
+            "__init__",
+            [](TreeMap *self, const Vector<double> &split, const Vector<std::int32_t> &column,
+               const Vector<std::int32_t> &left, const Vector<std::int64_t> &starts, std::int64_t n_columns,
+               std::int64_t n_cells) {
+                new (self) TreeMap(make_tree_map(split, column, left, starts, n_columns, n_cells));
+            },
+            "split"_a.noconvert(), "column"_a.noconvert(), "left"_a.noconvert(), "starts"_a.noconvert(), "n_columns"_a,
+            "n_cells"_a)
+        .def(
+            "apply",
+            [](const TreeMap &map, const RowsArgument &rows, const CellsOutput &cells, int threads) {
+                apply(map, map.n_trees(), rows, cells, threads);
+            },
+            "rows"_a.noconvert(), "cells"_a.noconvert(), "threads"_a);
+}
+
+} // namespace isokern::bindings

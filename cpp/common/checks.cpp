@@ -1,0 +1,79 @@
+// Scans arrays for NaN and infinity, and checks CSR index arrays.
+//
+// In: values, or index arrays. Out: the index of the first non-finite value, or whether the index arrays are sound. The
+// scan sums x - x over short blocks with SIMD, without a branch per value; only a block whose sum is NaN is searched.
+#include "common/checks.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+#include "common/threads.hpp"
+
+namespace isokern {
+
+namespace {
+
+//  sum_k (values[k] - values[k]) == 0
+// x - x is 0 for finite x and NaN otherwise. Independent partial sums let the compiler vectorise the loop.
+template <class Value> bool are_finite(const Value *values, std::int64_t n) {
+    constexpr std::int64_t kLanes = 16;
+    Value sums[kLanes] = {};
+    std::int64_t k = 0;
+    for (; k + kLanes <= n; k += kLanes)
+        for (std::int64_t l = 0; l < kLanes; ++l)
+            sums[l] += values[k + l] - values[k + l];
+    Value sum = 0;
+    for (const Value part : sums)
+        sum += part;
+    for (; k < n; ++k)
+        sum += values[k] - values[k];
+    return sum == Value(0); // false if the sum is NaN
+}
+
+} // namespace
+
+// Threads share the smallest index found so far in `first` (n: none). A tile stops at it, and a thread that finds a
+// smaller one writes it by compare-and-swap, so the result does not depend on the order of tiles.
+template <class Value> std::int64_t first_nonfinite(const Value *values, std::int64_t n) {
+    constexpr std::int64_t kBlock = 1024, kTile = 1 << 16, kMany = 1 << 21;
+    std::atomic<std::int64_t> first{n};
+    parallel_tiles(n, kTile, n < kMany ? 1 : 0, [&] {
+        return [&](std::int64_t tile, std::int64_t tile_end) {
+            for (std::int64_t begin = tile; begin < std::min(tile_end, first.load()); begin += kBlock) {
+                const std::int64_t end = std::min(begin + kBlock, tile_end);
+                if (are_finite(values + begin, end - begin))
+                    continue;
+                const Value *found =
+                    std::find_if_not(values + begin, values + end, [](Value x) { return std::isfinite(x); });
+                std::int64_t before = first;
+                while (found - values < before && !first.compare_exchange_weak(before, found - values)) {
+                }
+            }
+        };
+    });
+    return first < n ? first.load() : -1;
+}
+
+template std::int64_t first_nonfinite(const float *, std::int64_t);
+template std::int64_t first_nonfinite(const double *, std::int64_t);
+
+//  0 <= starts[0] <= starts[1] <= ... <= n_stored,   0 <= columns[k] < columns[k + 1] < n_columns within a row
+bool is_sound_csr(const std::int32_t *columns, const std::int64_t *starts, std::int64_t n_rows, std::int64_t n_stored,
+                  std::int64_t n_columns) {
+    if (starts[0] < 0)
+        return false;
+    for (std::int64_t r = 0; r < n_rows; ++r) {
+        if (starts[r] > starts[r + 1] || starts[r + 1] > n_stored)
+            return false;
+        std::int64_t previous = -1;
+        for (std::int64_t k = starts[r]; k < starts[r + 1]; ++k) {
+            if (columns[k] <= previous || columns[k] >= n_columns)
+                return false;
+            previous = columns[k];
+        }
+    }
+    return true;
+}
+
+} // namespace isokern

@@ -1,0 +1,255 @@
+// The loops of trees/dense_traversal.hpp: SIMD traversal of trees with a compacted work list (AVX-512), and a scalar
+// version.
+//
+// In: packed trees, a tile of rows. Out: the leaf of each row in each tree. Compiled once per instruction set, which
+// ISOKERN_ISA names. So this file must not include headers with inline functions: of several compiled copies the linker
+// keeps one, possibly one that older CPUs cannot run.
+#include "trees/dense_traversal.hpp"
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+#define ISOKERN_JOIN_(a, b) a##b
+#define ISOKERN_JOIN(a, b) ISOKERN_JOIN_(a, b)
+
+namespace isokern {
+namespace {
+
+constexpr int kVectors = 4;      // vectors processed together, so that the latencies of their gathers overlap
+constexpr int kFirstSteps = 5;   // steps below the top before the first compaction: few leaves are nearer to the root
+constexpr int kStepsBetween = 4; // steps between later compactions
+static_assert(kLanes * kVectors == kPlacesAtOnce);
+
+// Compares the exact numbers, for a value that equals the split when both are rounded to float32.
+template <class Exact>
+bool goes_right_exactly(const RowTile<Exact> &rows, std::int64_t row, std::int64_t column, double split) {
+    return !(rows.exact[row * rows.n_columns + column] < split);
+}
+
+#if defined(__AVX512F__)
+
+// Bitwise select: per row (bit), if_so where `which` is set, else if_not.
+inline unsigned choose(unsigned which, unsigned if_not, unsigned if_so) { return if_not ^ ((if_not ^ if_so) & which); }
+
+// Takes rows first .. first + 15 through the top of a tree; returns the packed nodes below it.
+//  right[k], bit l: row first + l would go right at top node k.      close[k]: it equals the split after rounding.
+template <class Exact>
+__m512i below_top(const PackedForest &forest, const TopNodes &top, const RowTile<Exact> &rows, std::int64_t first) {
+    unsigned right[kTopNodes], close[kTopNodes], any = 0;
+#pragma GCC unroll 15
+    for (int k = 0; k < kTopNodes; ++k) {
+        const __m512 x = _mm512_loadu_ps(rows.columns + (std::int64_t{top.columns[k]} << rows.row_bits) + first);
+        const __m512 split = _mm512_set1_ps(top.splits[k]);
+        right[k] = _mm512_cmp_ps_mask(x, split, _CMP_NLT_UQ);
+        close[k] = _mm512_cmp_ps_mask(x, split, _CMP_EQ_OQ);
+        any |= close[k];
+    }
+    if (__builtin_expect(any != 0, 0))
+        for (int k = 0; k < kTopNodes; ++k)
+            for (std::int64_t l = 0; l < kLanes && first + l < rows.n_rows; ++l)
+                if (close[k] >> l & 1) {
+                    const bool is_right =
+                        goes_right_exactly(rows, first + l, top.columns[k], forest.splits[top.nodes[k]]);
+                    right[k] = (right[k] & ~(1u << l)) | static_cast<unsigned>(is_right) << l;
+                }
+    // Reduces the masks of each level to one, for the node that each row really reaches there: pairs of siblings are
+    // merged by the direction that the row took on the level above.
+    unsigned at[kTopLevels]; // level -> mask of the rows that go right there
+    for (int level = 0; level < kTopLevels; ++level) {
+        unsigned *nodes = right + (1 << level) - 1;
+        for (int above = level; above-- > 0;)
+            for (int k = 0; k < 1 << above; ++k)
+                nodes[k] = choose(at[above], nodes[2 * k], nodes[2 * k + 1]);
+        at[level] = nodes[0];
+    }
+    // The directions, first level first, are the binary digits of the index into `below`.
+    __m512i path = _mm512_setzero_si512();
+    for (int level = 0; level < kTopLevels; ++level)
+        path = _mm512_mask_add_epi32(path, static_cast<__mmask16>(at[level]), path,
+                                     _mm512_set1_epi32(1 << (kTopLevels - 1 - level)));
+    return _mm512_permutexvar_epi32(path, _mm512_loadu_si512(top.below));
+}
+
+// Appends the places of all rows below a tree's top to the work list; returns its new end.
+template <class Exact>
+std::uint32_t *enter(const PackedForest &forest, std::int64_t tree, const RowTile<Exact> &rows, std::uint32_t *places) {
+    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    for (std::int64_t first = 0; first < rows.n_rows; first += kLanes) {
+        const __m512i row = _mm512_add_epi32(_mm512_set1_epi32(static_cast<int>(first)), lane);
+        const __m512i node = below_top(forest, forest.tops[tree], rows, first);
+        _mm512_storeu_si512(places + first, _mm512_or_si512(_mm512_slli_epi32(row, kNodeBits), node));
+    }
+    return places + rows.n_rows;
+}
+
+// Sixteen traversals: their rows and current nodes.
+template <class Exact> struct Lanes {
+    __m512i row, at;
+
+    void load(const std::uint32_t *places) {
+        const __m512i place = _mm512_loadu_si512(places);
+        at = _mm512_and_si512(place, _mm512_set1_epi32((1 << kNodeBits) - 1));
+        row = _mm512_srli_epi32(place, kNodeBits);
+    }
+
+    // One step of each traversal:  left = link >> kColumnBits,  returns left + !(x[column] < split)
+    // The 8-byte nodes come by two 64-bit gathers, whose halves are sorted into splits and links.
+    __m512i next(const PackedForest &forest, const RowTile<Exact> &rows) const {
+        const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+        const __m512i odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+        const __m512i low = _mm512_i32gather_epi64(_mm512_castsi512_si256(at), forest.nodes, 8);
+        const __m512i high = _mm512_i32gather_epi64(_mm512_extracti64x4_epi64(at, 1), forest.nodes, 8);
+        const __m512 split = _mm512_castsi512_ps(_mm512_permutex2var_epi32(low, even, high));
+        const __m512i link = _mm512_permutex2var_epi32(low, odd, high);
+        const __m512i column = _mm512_and_si512(link, _mm512_set1_epi32((1 << kColumnBits) - 1));
+        const __m512i value = _mm512_add_epi32(_mm512_sllv_epi32(column, _mm512_set1_epi32(rows.row_bits)), row);
+        const __m512 x = _mm512_i32gather_ps(value, rows.columns, 4);
+        __mmask16 goes_right = _mm512_cmp_ps_mask(x, split, _CMP_NLT_UQ);
+        const __mmask16 is_close = _mm512_cmp_ps_mask(x, split, _CMP_EQ_OQ);
+        if (__builtin_expect(is_close != 0, 0))
+            goes_right = decided(goes_right, is_close, column, forest, rows);
+        const __m512i left = _mm512_srli_epi32(link, kColumnBits);
+        return _mm512_mask_add_epi32(left, goes_right, left, _mm512_set1_epi32(1));
+    }
+
+    // Appends the traversals that have not moved, which are at leaves, to `ends`, and the others to `places`; both
+    // pointers advance. Only the first n_valid lanes count.
+    void part(const __m512i &moved, std::int64_t n_valid, std::uint32_t *&places, std::uint32_t *&ends) const {
+        const auto is_valid = static_cast<__mmask16>(n_valid >= kLanes ? 0xffff
+                                                     : n_valid <= 0    ? 0
+                                                                       : (1 << n_valid) - 1);
+        const auto has_ended = static_cast<__mmask16>(_mm512_cmpeq_epi32_mask(moved, at) & is_valid);
+        const auto goes_on = static_cast<__mmask16>(is_valid & ~has_ended);
+        const __m512i place = _mm512_or_si512(_mm512_slli_epi32(row, kNodeBits), moved);
+        _mm512_storeu_si512(ends, _mm512_maskz_compress_epi32(has_ended, place));
+        ends += __builtin_popcount(has_ended);
+        _mm512_storeu_si512(places, _mm512_maskz_compress_epi32(goes_on, place));
+        places += __builtin_popcount(goes_on);
+    }
+
+  private:
+    // Corrects goes_right for the lanes in is_close by comparing exact numbers. Rare, so kept out of the loop's code.
+    __attribute__((noinline)) __mmask16 decided(unsigned goes_right, unsigned is_close, const __m512i &column,
+                                                const PackedForest &forest, const RowTile<Exact> &rows) const {
+        std::int32_t columns[kLanes], nodes[kLanes], numbers[kLanes];
+        _mm512_storeu_si512(columns, column);
+        _mm512_storeu_si512(nodes, at);
+        _mm512_storeu_si512(numbers, row);
+        for (unsigned k = 0; k < kLanes; ++k)
+            if (is_close >> k & 1) {
+                const bool is_right = goes_right_exactly(rows, numbers[k], columns[k], forest.splits[nodes[k]]);
+                goes_right = (goes_right & ~(1u << k)) | static_cast<unsigned>(is_right) << k;
+            }
+        return static_cast<__mmask16>(goes_right);
+    }
+};
+
+using Nodes = __m512i;
+
+#else
+
+// The same without SIMD: each row follows its own path through the top.
+template <class Exact>
+std::uint32_t *enter(const PackedForest &forest, std::int64_t tree, const RowTile<Exact> &rows, std::uint32_t *places) {
+    const TopNodes &top = forest.tops[tree];
+    for (std::int64_t row = 0; row < rows.n_rows; ++row) {
+        int at = 0;
+        for (int level = 0; level < kTopLevels; ++level) {
+            const float x = rows.columns[(std::int64_t{top.columns[at]} << rows.row_bits) + row];
+            bool goes_right = !(x < top.splits[at]);
+            if (__builtin_expect(x == top.splits[at], 0))
+                goes_right = goes_right_exactly(rows, row, top.columns[at], forest.splits[top.nodes[at]]);
+            at = 2 * at + 1 + goes_right;
+        }
+        *places++ = static_cast<std::uint32_t>(row) << kNodeBits | top.below[at - kTopNodes];
+    }
+    return places;
+}
+
+struct Nodes {
+    std::int32_t lane[kLanes];
+};
+
+template <class Exact> struct Lanes {
+    Nodes row, at;
+
+    void load(const std::uint32_t *places) {
+        for (int k = 0; k < kLanes; ++k) {
+            at.lane[k] = static_cast<std::int32_t>(places[k] & ((1u << kNodeBits) - 1));
+            row.lane[k] = static_cast<std::int32_t>(places[k] >> kNodeBits);
+        }
+    }
+
+    Nodes next(const PackedForest &forest, const RowTile<Exact> &rows) const {
+        Nodes moved;
+        for (int k = 0; k < kLanes; ++k) {
+            const PackedNode node = forest.nodes[at.lane[k]];
+            const std::int64_t column = node.link & ((1u << kColumnBits) - 1);
+            const float x = rows.columns[(column << rows.row_bits) + row.lane[k]];
+            bool goes_right = !(x < node.split);
+            if (__builtin_expect(x == node.split, 0))
+                goes_right = goes_right_exactly(rows, row.lane[k], column, forest.splits[at.lane[k]]);
+            moved.lane[k] = static_cast<std::int32_t>(node.link >> kColumnBits) + goes_right;
+        }
+        return moved;
+    }
+
+    // Without a branch: each place is written to both lists, and only one of them advances.
+    void part(const Nodes &moved, std::int64_t n_valid, std::uint32_t *&places, std::uint32_t *&ends) const {
+        for (int k = 0; k < kLanes && k < n_valid; ++k) {
+            const auto place =
+                static_cast<std::uint32_t>(row.lane[k]) << kNodeBits | static_cast<std::uint32_t>(moved.lane[k]);
+            const bool has_ended = moved.lane[k] == at.lane[k];
+            *ends = place;
+            ends += has_ended;
+            *places = place;
+            places += !has_ended;
+        }
+    }
+};
+
+#endif
+
+// Fills the work list, then steps and compacts until it is empty. Compaction is in place: no more places are kept than
+// have been read, so it never overwrites a place that is still to be read.
+//   in: forest, rows      changed: places (the work list)      out: ends
+template <class Exact>
+void descend(const PackedForest &forest, std::int64_t n_trees, const RowTile<Exact> &rows, std::uint32_t *places,
+             std::uint32_t *ends) {
+    std::uint32_t *entered = places;
+    for (std::int64_t tree = 0; tree < n_trees; ++tree)
+        entered = enter(forest, tree, rows, entered);
+    std::int64_t n = entered - places;
+    for (int n_steps = kFirstSteps; n > 0; n_steps = kStepsBetween) {
+        for (std::int64_t k = n; k % kPlacesAtOnce != 0; ++k)
+            places[k] = places[0]; // valid places for idle lanes, whose results are ignored
+        std::uint32_t *kept = places;
+        for (std::int64_t begin = 0; begin < n; begin += kPlacesAtOnce) {
+            Lanes<Exact> lanes[kVectors];
+            Nodes moved[kVectors];
+#pragma GCC unroll 4
+            for (int v = 0; v < kVectors; ++v)
+                lanes[v].load(places + begin + v * kLanes);
+#pragma GCC unroll 1
+            for (int step = 1; step < n_steps; ++step)
+#pragma GCC unroll 4
+                for (int v = 0; v < kVectors; ++v)
+                    lanes[v].at = lanes[v].next(forest, rows);
+#pragma GCC unroll 4
+            for (int v = 0; v < kVectors; ++v)
+                moved[v] = lanes[v].next(forest, rows);
+#pragma GCC unroll 4
+            for (int v = 0; v < kVectors; ++v)
+                lanes[v].part(moved[v], n - begin - v * kLanes, kept, ends);
+        }
+        n = kept - places;
+    }
+}
+
+} // namespace
+
+extern const Descents ISOKERN_JOIN(descents_, ISOKERN_ISA);
+const Descents ISOKERN_JOIN(descents_, ISOKERN_ISA) = {descend<float>, descend<double>};
+
+} // namespace isokern

@@ -1,0 +1,267 @@
+// Grows isolation trees. In: rows, one sample of row numbers per tree, a seed. Out: the nodes of all trees
+// (trees/tree_map.hpp).
+//
+// A node must draw uniformly from the columns that are not constant among its points, without scanning all columns. It
+// keeps a list that contains them and draws by rejection: a column that proves constant is deleted from the list, for
+// the node and its descendants, because a column constant in a node is constant in its children. An empty list means
+// that all points are equal. The larger child takes over its parent's list. The smaller child gets a copy or, where
+// that is shorter, a list of the columns in which its own points are not all zero. A point is in the smaller child at
+// most log2(sample size) times, so each stored value is listed at most that often, however unbalanced the tree
+// (small-to-large).
+#include "trees/tree_map.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "common/random.hpp"
+#include "common/threads.hpp"
+#include "trees/grow_samples.hpp"
+
+namespace isokern {
+namespace {
+
+//  s = lower + u (upper - lower),  lower < s <= upper, so that neither side is empty.
+// A weighted mean cannot overflow, but may round to lower; s is then upper.
+double split_between(double lower, double upper, double u) {
+    const double split = (1.0 - u) * lower + u * upper;
+    return split > lower && split <= upper ? split : upper;
+}
+
+// A tree under construction; its arrays have room for all nodes.
+struct Tree {
+    double *split;
+    std::int32_t *column, *left;
+    std::int32_t n_nodes = 0;
+
+    std::int32_t add_node() {
+        split[n_nodes] = 0.0;
+        column[n_nodes] = left[n_nodes] = 0;
+        return n_nodes++;
+    }
+};
+
+// Grows one tree after another; owns the scratch buffers.
+template <class Sample> class Grower {
+  public:
+    Grower(const Sample &sample, std::int64_t max_depth) : sample_(sample), max_depth_(max_depth) {}
+
+    // Grows a tree depth first, from a stack of nodes. Returns the number of nodes.
+    //   in: rows (the sample), key of the root's random stream      out: tree
+    std::int32_t grow(RowNumbers rows, std::uint64_t key, Tree tree) {
+        tree_ = tree;
+        take(rows);
+        Node root{0, static_cast<std::int32_t>(rows.size()), 0, key, tree_.add_node(), 0, 0};
+        slots_.resize(static_cast<std::size_t>(sample_.n_slots()));
+        root.n_slots = sample_.list_slots(points_of(root), slots_.data());
+        put(root);
+        while (!waiting_.empty()) {
+            const Node node = waiting_.back();
+            waiting_.pop_back();
+            divide(node);
+        }
+        return tree_.n_nodes;
+    }
+
+  private:
+    struct Node {
+        std::int32_t begin, end; // its points: points_[begin .. end)
+        std::int64_t depth;
+        std::uint64_t key;
+        std::int32_t index;
+        std::int32_t n_slots;
+        std::int64_t first_slot; // where its list begins in slots_; it has every slot that is not constant in the node
+
+        std::int32_t n_points() const { return end - begin; }
+    };
+
+    void take(RowNumbers rows) {
+        sample_.take(rows);
+        points_.resize(rows.size());
+        std::iota(points_.begin(), points_.end(), 0);
+        place_ = points_;
+        values_.resize(rows.size());
+        right_.resize(rows.size());
+    }
+
+    Points points_of(const Node &node) const { return {points_.data() + node.begin, points_.data() + node.end}; }
+
+    bool is_leaf(const Node &node) const {
+        return node.n_points() == 1 || (max_depth_ >= 0 && node.depth >= max_depth_);
+    }
+
+    void make_leaf(const Node &node) { tree_.left[node.index] = ~points_[node.begin]; }
+
+    void put(const Node &node) {
+        if (is_leaf(node))
+            make_leaf(node);
+        else
+            waiting_.push_back(node);
+    }
+
+    // Splits a node in two, or makes it a leaf if all its points are equal.
+    // A node's key gives its draws, and the keys of its children, so a tree does not depend on the order of growth.
+    void divide(Node node) {
+        Draws draws(node.key);
+        if (!choose_slot(node, draws))
+            return make_leaf(node);
+        const double split = split_between(range_.lower, range_.upper, draws.unit());
+        const std::int32_t middle = partition(node.begin, node.end, split);
+        const std::int32_t left = tree_.add_node();
+        tree_.add_node();
+        tree_.split[node.index] = split;
+        tree_.column[node.index] = sample_.column(slot_);
+        tree_.left[node.index] = left;
+
+        Node first = node, second = node;
+        first.end = second.begin = middle;
+        first.depth = second.depth = node.depth + 1;
+        first.key = mix(node.key ^ kLeftKey);
+        second.key = mix(node.key ^ kRightKey);
+        first.index = left;
+        second.index = left + 1;
+        first.n_points() >= second.n_points() ? put_both(first, second) : put_both(second, first);
+    }
+
+    // Draws a slot that is not constant in the node, by rejection; false if there is none.
+    //   changed: the node's list (constant slots are deleted)      out: slot_, range_, values_ of the node's points
+    bool choose_slot(Node &node, Draws &draws) {
+        std::int32_t *slots = slots_.data() + node.first_slot;
+        while (node.n_slots > 0) {
+            const auto k = draws.below(static_cast<std::uint64_t>(node.n_slots));
+            slot_ = slots[k];
+            range_ = sample_.gather(slot_, points_of(node), place_.data(), values_.data());
+            if (range_.lower < range_.upper)
+                return true;
+            slots[k] = slots[--node.n_slots];
+        }
+        return false;
+    }
+
+    // The larger child, or the left one of equal children, takes over the node's list of slots. The smaller is grown
+    // first, so the stack holds at most log2(n) lists. They lie in slots_ in the order of the stack, and everything
+    // behind the list of the current node is free.
+    void put_both(const Node &larger, Node smaller) {
+        if (!is_leaf(smaller))
+            list_slots(smaller);
+        put(larger);
+        put(smaller);
+    }
+
+    // Gives a node that still refers to its parent's list one of its own, behind it.
+    void list_slots(Node &node) {
+        const std::int64_t parents = std::exchange(node.first_slot, node.first_slot + node.n_slots);
+        const auto end = static_cast<std::size_t>(node.first_slot + node.n_slots);
+        if (slots_.size() < end)
+            slots_.resize(end);
+        std::int32_t *slots = slots_.data() + node.first_slot;
+        if (stores_less(node))
+            node.n_slots = sample_.list_slots(points_of(node), slots);
+        else
+            std::copy_n(slots_.data() + parents, node.n_slots, slots);
+    }
+
+    // Whether the node's points store fewer values than its list has slots.
+    bool stores_less(const Node &node) const {
+        std::int64_t n_stored = 0;
+        for (std::int32_t k = node.begin; k < node.end && n_stored < node.n_slots; ++k)
+            n_stored += sample_.n_stored(points_[k]);
+        return n_stored < node.n_slots;
+    }
+
+    // Stable partition of points_[begin .. end) by values_ < split; returns where the right side begins. Without a
+    // branch, which the CPU could not predict: each point is written to both sides, and only one side advances.
+    std::int32_t partition(std::int32_t begin, std::int32_t end, double split) {
+        std::int32_t middle = begin, n_right = 0;
+        for (std::int32_t k = begin; k < end; ++k) {
+            const bool is_left = values_[k - begin] < split;
+            points_[middle] = right_[n_right] = points_[k];
+            middle += is_left;
+            n_right += !is_left;
+        }
+        std::copy_n(right_.begin(), n_right, points_.begin() + middle);
+        if constexpr (Sample::kLooksAtPlaces)
+            for (std::int32_t k = begin; k < end; ++k)
+                place_[points_[k]] = k;
+        return middle;
+    }
+
+    static constexpr std::uint64_t kLeftKey = 0x8CB92BA72F3D8DD7u, kRightKey = 0xD1B54A32D192ED03u;
+
+    Sample sample_;
+    std::int64_t max_depth_;
+    Tree tree_{};
+    std::vector<Node> waiting_;
+    std::vector<std::int32_t> slots_;  // the lists of the nodes on the stack
+    std::vector<std::int32_t> points_; // the sample's places; those of a node are contiguous and ascending
+    std::vector<std::int32_t> place_;  // the inverse of points_
+    std::vector<typename Sample::Number> values_;
+    std::vector<std::int32_t> right_;
+    std::int32_t slot_ = 0;
+    Range<typename Sample::Number> range_{};
+};
+
+template <class Value> DenseSample<Value> sample_type(const DenseRows<Value> &);
+template <class Value> CsrSample<Value> sample_type(const CsrRows<Value> &);
+
+// Compacts the forest: tree i moves from i * most, where it had room for `most` nodes, to the end of tree i - 1.
+//   in: n_nodes of each tree      changed: forest
+void join(Forest &forest, const std::vector<std::int32_t> &n_nodes, std::int64_t most) {
+    forest.starts.assign(1, 0);
+    for (std::size_t i = 0; i < n_nodes.size(); ++i) {
+        const std::int64_t from = static_cast<std::int64_t>(i) * most, to = forest.starts.back();
+        const auto move = [&](auto &values) {
+            if (from != to)
+                std::copy_n(values.begin() + from, n_nodes[i], values.begin() + to);
+        };
+        move(forest.split);
+        move(forest.column);
+        move(forest.left);
+        forest.starts.push_back(to + n_nodes[i]);
+    }
+    const auto cut = [n = static_cast<std::size_t>(forest.starts.back())](auto &values) {
+        values.resize(n);
+        if (values.capacity() > 2 * n)
+            values.shrink_to_fit();
+    };
+    cut(forest.split);
+    cut(forest.column);
+    cut(forest.left);
+}
+
+} // namespace
+
+template <class Rows>
+Forest grow_trees(const Rows &rows, const std::int64_t *samples, std::int64_t n_trees, std::int64_t sample_size,
+                  std::int64_t max_depth, std::uint64_t seed, int threads) {
+    using Sample = decltype(sample_type(rows));
+    const typename Sample::Shared shared(rows, {samples, static_cast<std::size_t>(n_trees * sample_size)}, threads);
+    const std::int64_t most = 2 * sample_size - 1; // nodes of a binary tree with a leaf for each point
+    Forest forest;
+    forest.split.resize(static_cast<std::size_t>(n_trees * most));
+    forest.column.resize(forest.split.size());
+    forest.left.resize(forest.split.size());
+    std::vector<std::int32_t> n_nodes(static_cast<std::size_t>(n_trees));
+    parallel_tiles(n_trees, 1, threads, [&] {
+        return [&, grower = Grower(Sample(rows, shared), max_depth)](std::int64_t i, std::int64_t) mutable {
+            const RowNumbers sample(samples + i * sample_size, static_cast<std::size_t>(sample_size));
+            const std::int64_t root = i * most;
+            n_nodes[i] =
+                grower.grow(sample, stream_key(seed, Purpose::tree, static_cast<std::uint64_t>(i)),
+                            {forest.split.data() + root, forest.column.data() + root, forest.left.data() + root});
+        };
+    });
+    join(forest, n_nodes, most);
+    return forest;
+}
+
+template Forest grow_trees(const DenseRows<float> &, const std::int64_t *, std::int64_t, std::int64_t, std::int64_t,
+                           std::uint64_t, int);
+template Forest grow_trees(const DenseRows<double> &, const std::int64_t *, std::int64_t, std::int64_t, std::int64_t,
+                           std::uint64_t, int);
+template Forest grow_trees(const CsrRows<float> &, const std::int64_t *, std::int64_t, std::int64_t, std::int64_t,
+                           std::uint64_t, int);
+template Forest grow_trees(const CsrRows<double> &, const std::int64_t *, std::int64_t, std::int64_t, std::int64_t,
+                           std::uint64_t, int);
+
+} // namespace isokern

@@ -1,0 +1,86 @@
+// Builds the packed form of a forest (packed_trees.hpp).
+//
+// In: splits, columns and children of all nodes. Out: 8-byte nodes, exact splits, leaf tables, and for each tree its
+// top levels as a complete binary tree. Trees are packed in parallel, since each writes only its own range of nodes.
+#include "trees/packed_trees.hpp"
+
+#include <limits>
+
+#include "common/threads.hpp"
+
+namespace isokern {
+
+static constexpr std::int64_t kMostNodes = std::int64_t{1} << kNodeBits;        // of a segment
+static constexpr std::int64_t kMostTrees = std::int64_t{1} << (32 - kNodeBits); // of a segment
+static constexpr std::int64_t kSmallTree = 2048;     // nodes of a tree, on average, up to which tiles are small
+static constexpr std::int64_t kTileValues = 1 << 17; // float32 values of a tile: half a megabyte
+
+PackedTrees::PackedTrees(const double *split, const std::int32_t *column, const std::int32_t *left,
+                         const std::vector<std::int64_t> &starts, std::int64_t n_columns, std::int64_t n_cells) {
+    const auto n_trees = static_cast<std::int64_t>(starts.size()) - 1;
+    std::int64_t largest = 0;
+    for (std::int64_t i = 0; i < n_trees; ++i)
+        largest = std::max(largest, starts[i + 1] - starts[i]);
+    if (n_columns > (1 << kColumnBits) || n_cells > kMostNodes || largest > kMostNodes)
+        return;
+    starts_ = starts;
+    splits_.resize(static_cast<std::size_t>(starts[n_trees]));
+    nodes_.resize(splits_.size());
+    leaves_.resize(splits_.size());
+    tops_.resize(static_cast<std::size_t>(n_trees));
+    for (std::int64_t i = 0; i < n_trees; ++i) {
+        if (segments_.empty() || starts[i + 1] - starts[segments_.back().first_tree] > kMostNodes ||
+            i - segments_.back().first_tree == kMostTrees)
+            segments_.push_back({i, i});
+        segments_.back().end_tree = i + 1;
+    }
+    for (const Segment &segment : segments_) {
+        const std::int64_t n_nodes = starts[segment.end_tree] - starts[segment.first_tree];
+        parallel_each(segment.end_tree - segment.first_tree, n_nodes,
+                      [&](std::int64_t k) { pack(split, column, left, segment, segment.first_tree + k); });
+    }
+}
+
+// Packs the nodes of one tree:  link = child << kColumnBits | column,  with children counted from the segment's start.
+void PackedTrees::pack(const double *split, const std::int32_t *column, const std::int32_t *left,
+                       const Segment &segment, std::int64_t tree) {
+    const std::int64_t first_node = starts_[segment.first_tree], root = starts_[tree];
+    for (std::int64_t k = root; k < starts_[tree + 1]; ++k) {
+        const bool is_leaf = left[k] < 0;
+        const std::int64_t to = root - first_node + (is_leaf ? k - root : left[k]);
+        const std::int64_t link = to << kColumnBits | (is_leaf ? 0 : column[k]);
+        const std::int64_t leaf = (tree - segment.first_tree) << kNodeBits | ~left[k];
+        splits_[k] = is_leaf ? std::numeric_limits<double>::infinity() : split[k];
+        nodes_[k] = {static_cast<float>(splits_[k]), static_cast<std::uint32_t>(link)};
+        leaves_[k] = static_cast<std::uint32_t>(is_leaf ? leaf : 0);
+    }
+    tops_[tree] = top_of(tree, first_node);
+}
+
+// Copies the top levels in heap order. A leaf has itself as both children, so it is repeated until the top is complete.
+TopNodes PackedTrees::top_of(std::int64_t tree, std::int64_t first_node) const {
+    const PackedNode *nodes = nodes_.data() + first_node;
+    TopNodes top;
+    std::uint32_t numbers[2 * kTopNodes + 1] = {static_cast<std::uint32_t>(starts_[tree] - first_node)};
+    for (int k = 0; k < kTopNodes; ++k) {
+        const PackedNode node = nodes[numbers[k]];
+        const std::uint32_t left = node.link >> kColumnBits;
+        top.splits[k] = node.split;
+        top.columns[k] = node.link & ((1u << kColumnBits) - 1);
+        top.nodes[k] = numbers[k];
+        numbers[2 * k + 1] = left;
+        numbers[2 * k + 2] = left == numbers[k] ? left : left + 1;
+    }
+    std::copy_n(numbers + kTopNodes, kTopNodes + 1, top.below);
+    return top;
+}
+
+// Tiles are small if the trees are: the rows and a group of trees then fit into the innermost cache. Otherwise a tile
+// has as many rows as the next cache level holds, so that each tree is read less often.
+std::int64_t PackedTrees::tile(std::int64_t n_columns) const {
+    const auto n_trees = static_cast<std::int64_t>(starts_.size()) - 1;
+    const std::int64_t most = static_cast<std::int64_t>(nodes_.size()) <= kSmallTree * n_trees ? 128 : 512;
+    return std::clamp<std::int64_t>(kTileValues / n_columns, 32, most);
+}
+
+} // namespace isokern

@@ -1,0 +1,194 @@
+// Maps rows to the leaves of isolation trees: checks the trees and chooses an algorithm by the shape of the input.
+//
+// In: the nodes of a forest; then dense or CSR rows. Out: the cell of each row in each tree.
+//  - Dense rows, trees that can be packed: vectorised traversal of many trees at once (trees/dense_traversal.hpp).
+//  - Dense rows, other trees (more than 4096 columns, or 2^20 nodes or cells in a tree): 16 rows descend a tree in
+//    lockstep, so that their cache misses overlap; a tile of rows stays in the cache for all trees.
+//  - CSR rows: zero paths (zero_paths.hpp) if there are many columns, or if the rows are very sparse and the trees peel
+//    (kSparse and kPeeling below); otherwise the rows are densified, tile by tile, for the packed trees.
+#include "trees/tree_map.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "common/densify.hpp"
+#include "common/threads.hpp"
+
+namespace isokern {
+
+static constexpr std::int64_t kTile = 128; // rows that stay in the cache
+
+// Sparse rows of few columns are faster on zero paths if at least the share kPeeling of all splits lies on the zero
+// paths from the roots, and at most the share kSparse of the rows' values is stored (measured with psi = 256 and 4096,
+// with and without a limit of depth).
+static constexpr double kPeeling = 0.07;
+static constexpr double kSparse = 0.05;
+
+// Throws unless all columns, children and cells are within bounds and children come after their parent. The column of a
+// leaf is checked too, because the traversal reads it before it knows that the node is a leaf.
+static void check_nodes(const std::int32_t *column, const std::int32_t *left, std::int64_t size, std::int64_t n_columns,
+                        std::int64_t n_cells) {
+    if (size == 0)
+        throw std::invalid_argument("a tree must have at least one node.");
+    bool is_sound = true;
+    for (std::int64_t k = 0; k < size; ++k) {
+        is_sound &= column[k] >= 0 && column[k] < n_columns;
+        is_sound &= left[k] < 0 ? ~left[k] < n_cells : left[k] > k && left[k] < size - 1;
+    }
+    if (!is_sound)
+        throw std::invalid_argument("a tree's nodes must point to existing columns, later nodes and existing cells.");
+}
+
+// Throws if two nodes share a child. A few dozen such nodes could have exponentially many paths, and zero paths would
+// need memory for all of them. Without a branch, since leaves are unpredictable: a leaf marks two dummy entries behind
+// the last node instead of children.
+static void check_parents(const std::int32_t *left, std::int64_t size) {
+    std::vector<char> has_parent(static_cast<std::size_t>(size + 2));
+    char has_two = 0;
+    for (std::int64_t k = 0; k < size; ++k) {
+        const char is_inner = left[k] >= 0;
+        char *children = has_parent.data() + (is_inner ? left[k] : size);
+        has_two |= (children[0] | children[1]) & is_inner;
+        children[0] = children[1] = 1;
+    }
+    if (has_two)
+        throw std::invalid_argument("a tree's node must have one parent; got two.");
+}
+
+TreeMap::TreeMap(const double *split, const std::int32_t *column, const std::int32_t *left, const std::int64_t *starts,
+                 std::int64_t n_trees, std::int64_t n_columns, std::int64_t n_cells)
+    : n_columns_(n_columns), starts_(starts, starts + n_trees + 1) {
+    if (starts[0] != 0 || !std::is_sorted(starts_.begin(), starts_.end()))
+        throw std::invalid_argument("the starts of the trees must ascend from 0.");
+    parallel_each(n_trees, starts[n_trees], [&](std::int64_t i) {
+        check_nodes(column + starts[i], left + starts[i], starts[i + 1] - starts[i], n_columns, n_cells);
+        check_parents(left + starts[i], starts[i + 1] - starts[i]);
+    });
+    packed_ = PackedTrees(split, column, left, starts_, n_columns, n_cells);
+    if (packed_.are_none())
+        for (std::int64_t k = 0; k < starts[n_trees]; ++k)
+            nodes_.push_back({split[k], column[k], left[k]});
+    if (!can_write_out() || share_on_zero_paths(split, left, starts_) >= kPeeling)
+        zero_paths_ = ZeroPaths(split, column, left, starts_, n_columns);
+}
+
+// Whether sparse rows can be densified for the packed trees.
+bool TreeMap::can_write_out() const { return n_columns_ <= kFewColumns && !packed_.are_none(); }
+
+// Whether these rows use zero paths: they cannot be densified, or are expected to be slower that way.
+template <class Value> bool TreeMap::follow_zero_paths(const CsrRows<Value> &rows) const {
+    const auto n_stored = static_cast<double>(rows.starts[rows.n_rows] - rows.starts[0]);
+    const double n_values = static_cast<double>(rows.n_rows) * static_cast<double>(rows.n_columns);
+    return !can_write_out() || (!zero_paths_.are_none() && n_stored <= kSparse * n_values);
+}
+
+// Traverses one tree at a time with a group of rows in lockstep, which keeps many loads in flight.
+template <class Rows, class Cell> class TreeMap::DenseWorker {
+  public:
+    DenseWorker(const TreeMap &map, const Rows &rows, Cell *cells) : map_(map), rows_(rows), cells_(cells) {}
+
+    void operator()(std::int64_t begin, std::int64_t end) {
+        for (std::int64_t tree = 0; tree < map_.n_trees(); ++tree) {
+            std::int64_t r = begin;
+            for (; r + kGroup <= end; r += kGroup)
+                descend<kGroup>(tree, r);
+            for (; r < end; ++r)
+                descend<1>(tree, r);
+        }
+    }
+
+  private:
+    static constexpr int kGroup = 16;
+
+    //  at <- left[at] + !(x[column[at]] < split[at]) until all rows of the group are at leaves
+    //  in: the tree, rows first_row .. first_row + group - 1      out: their cells in this tree
+    // Rows that have arrived stay where they are; conditional moves instead of branches, which would be unpredictable.
+    template <int group> void descend(std::int64_t tree, std::int64_t first_row) {
+        const Node *nodes = map_.nodes_.data() + map_.starts_[tree];
+        const auto *row = rows_.row(first_row);
+        std::int32_t at[group] = {};
+        bool is_moving = true;
+        while (is_moving) {
+            is_moving = false;
+            for (int g = 0; g < group; ++g) {
+                const Node &node = nodes[at[g]];
+                const bool is_inner = node.left >= 0;
+                const std::int32_t next = node.left + !(row[g * rows_.n_columns + node.column] < node.split);
+                at[g] = is_inner ? next : at[g];
+                is_moving |= is_inner;
+            }
+        }
+        for (int g = 0; g < group; ++g)
+            cells_[(first_row + g) * map_.n_trees() + tree] = static_cast<Cell>(~nodes[at[g]].left);
+    }
+
+    const TreeMap &map_;
+    const Rows &rows_;
+    Cell *cells_;
+};
+
+// Densifies sparse rows for the packed trees. Between tiles the buffer is all zero: only the entries that a tile has
+// written are cleared after it.
+template <class Value, class Cell> class TreeMap::DensifyingWorker {
+  public:
+    DensifyingWorker(const TreeMap &map, const CsrRows<Value> &rows, Cell *cells)
+        : map_(map), rows_(rows), cells_(cells), descent_(map.packed_) {}
+
+    void operator()(std::int64_t begin, std::int64_t end) {
+        values_.resize(std::max(values_.size(), static_cast<std::size_t>((end - begin) * rows_.n_columns)));
+        for_each_place(begin, end, [&](std::size_t place, Value value) { values_[place] = value; });
+        descent_({values_.data(), end - begin, rows_.n_columns}, cells_ + begin * map_.n_trees());
+        for_each_place(begin, end, [&](std::size_t place, Value) { values_[place] = Value(0); });
+    }
+
+  private:
+    // Calls visit(index into values_, value) for the stored values of rows begin to end.
+    template <class Visit> void for_each_place(std::int64_t begin, std::int64_t end, Visit visit) const {
+        for (std::int64_t r = begin; r < end; ++r)
+            for (std::int64_t k = rows_.starts[r]; k < rows_.starts[r + 1]; ++k)
+                visit(static_cast<std::size_t>((r - begin) * rows_.n_columns + rows_.columns[k]), rows_.values[k]);
+    }
+
+    const TreeMap &map_;
+    const CsrRows<Value> &rows_;
+    Cell *cells_;
+    PackedTrees::Descent<Value, Cell> descent_;
+    std::vector<Value> values_;
+};
+
+template <class Rows, class Cell> void TreeMap::apply(const Rows &rows, Cell *cells, int threads) const {
+    if (rows.n_columns != n_columns_)
+        throw std::invalid_argument("rows must have as many columns as the trees; got another number of columns.");
+    descend(rows, cells, threads);
+}
+
+template <class Value, class Cell> void TreeMap::descend(const DenseRows<Value> &rows, Cell *cells, int threads) const {
+    if (packed_.are_none())
+        return parallel_tiles(rows.n_rows, kTile, threads,
+                              [&] { return DenseWorker<DenseRows<Value>, Cell>(*this, rows, cells); });
+    parallel_tiles(rows.n_rows, packed_.tile(n_columns_), threads, [&] {
+        return [&, descent = PackedTrees::Descent<Value, Cell>(packed_)](std::int64_t begin, std::int64_t end) mutable {
+            descent({rows.row(begin), end - begin, rows.n_columns}, cells + begin * n_trees());
+        };
+    });
+}
+
+template <class Value, class Cell> void TreeMap::descend(const CsrRows<Value> &rows, Cell *cells, int threads) const {
+    if (follow_zero_paths(rows))
+        parallel_tiles(rows.n_rows, kTile, threads,
+                       [&] { return ZeroPaths::Descent<Value, Cell>(zero_paths_, rows, cells); });
+    else
+        parallel_tiles(rows.n_rows, packed_.tile(n_columns_), threads,
+                       [&] { return DensifyingWorker<Value, Cell>(*this, rows, cells); });
+}
+
+#define ISOKERN_INSTANTIATE(Rows)                                                                                      \
+    template void TreeMap::apply(const Rows &, std::uint8_t *, int) const;                                             \
+    template void TreeMap::apply(const Rows &, std::uint16_t *, int) const;                                            \
+    template void TreeMap::apply(const Rows &, std::uint32_t *, int) const;
+ISOKERN_INSTANTIATE(DenseRows<float>)
+ISOKERN_INSTANTIATE(DenseRows<double>)
+ISOKERN_INSTANTIATE(CsrRows<float>)
+ISOKERN_INSTANTIATE(CsrRows<double>)
+
+} // namespace isokern

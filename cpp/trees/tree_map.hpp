@@ -1,0 +1,69 @@
+// Isolation trees (Liu, Ting and Zhou, 2008): growing them and mapping rows to their leaves.
+//
+// grow_trees takes rows, one sample of row numbers per tree and a seed, and returns a forest of binary trees with
+// random axis-parallel splits (grow.cpp). TreeMap takes such a forest, and maps each row to the cell, that is the leaf,
+// in which it ends in each tree (trees/tree_map.cpp). The cells are the non-zero entries of the kernel's one-hot
+// feature map.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/raw_vector.hpp"
+#include "common/rows.hpp"
+#include "trees/packed_trees.hpp"
+#include "trees/zero_paths.hpp"
+
+namespace isokern {
+
+// The nodes of all trees, concatenated. An inner node sends x to node `left` if x[column] < split, else to left + 1;
+// both count from the tree's first node, the root. A leaf has left = ~cell.
+struct Forest {
+    RawVector<double> split;
+    RawVector<std::int32_t> column;
+    RawVector<std::int32_t> left;
+    std::vector<std::int64_t> starts; // n_trees + 1
+};
+
+// Grows one tree on each sample. A node draws a column uniformly from those that are not constant among its points, and
+// a split uniformly between the minimum and the maximum there. It becomes a leaf if it holds one point or only equal
+// points, or at max_depth (negative: no limit). The cell of a leaf is the place of its first point in the sample.
+//   in: rows, samples (n_trees x sample_size row numbers), seed      out: the forest
+template <class Rows>
+Forest grow_trees(const Rows &rows, const std::int64_t *samples, std::int64_t n_trees, std::int64_t sample_size,
+                  std::int64_t max_depth, std::uint64_t seed, int threads);
+
+// A forest prepared for mapping rows. The constructor throws if a node points outside of its tree, columns or cells.
+class TreeMap {
+  public:
+    TreeMap(const double *split, const std::int32_t *column, const std::int32_t *left, const std::int64_t *starts,
+            std::int64_t n_trees, std::int64_t n_columns, std::int64_t n_cells);
+
+    std::int64_t n_trees() const { return static_cast<std::int64_t>(starts_.size()) - 1; }
+
+    // cells[r, i] = the cell of the leaf of tree i in which row r ends.      out: cells, n_rows x n_trees
+    template <class Rows, class Cell> void apply(const Rows &rows, Cell *cells, int threads) const;
+
+  private:
+    struct Node {
+        double split;
+        std::int32_t column;
+        std::int32_t left;
+    };
+    template <class Rows, class Cell> class DenseWorker;
+    template <class Value, class Cell> class DensifyingWorker;
+
+    template <class Value, class Cell> void descend(const DenseRows<Value> &rows, Cell *cells, int threads) const;
+    template <class Value, class Cell> void descend(const CsrRows<Value> &rows, Cell *cells, int threads) const;
+
+    bool can_write_out() const;
+    template <class Value> bool follow_zero_paths(const CsrRows<Value> &rows) const;
+
+    std::int64_t n_columns_;
+    std::vector<std::int64_t> starts_;
+    PackedTrees packed_;
+    std::vector<Node> nodes_; // for dense rows if the trees cannot be packed
+    ZeroPaths zero_paths_;    // for sparse rows, if they can be faster there
+};
+
+} // namespace isokern

@@ -1,0 +1,79 @@
+// Centres and scales dense points and rows before they become float32, so that offsets and units cost no precision.
+//
+// In: the points of a pool; then rows as doubles. Out: (x - centre) * scale as float32, and its squared length. The
+// centre is the mean of the points; the scale is a power of two that brings their coordinates to at most 1, so scaling
+// is exact. Also home of the definition of distance that all fast paths must agree with.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/rows.hpp"
+
+namespace isokern {
+
+// Beyond these magnitudes squares overflow or underflow in float64; bounds are then not used, only the distance itself.
+constexpr double kTooLarge = 1e140, kTooSmall = 1e-140;
+
+class Frame {
+  public:
+    // Finds the mean and the range of each column over the points with these numbers, and from them the scale.
+    template <class Value>
+    Frame(const DenseRows<Value> &points, std::span<const std::int32_t> numbers)
+        : centre_(static_cast<std::size_t>(points.n_columns)) {
+        std::vector<double> lows(centre_.size(), HUGE_VAL), highs(centre_.size(), -HUGE_VAL);
+        for (const std::int32_t p : numbers) {
+            const Value *point = points.row(p);
+            for (std::size_t j = 0; j < centre_.size(); ++j) {
+                const double value = point[j];
+                centre_[j] += value;
+                lows[j] = value < lows[j] ? value : lows[j];
+                highs[j] = value > highs[j] ? value : highs[j];
+            }
+        }
+        double largest = 0.0;
+        for (std::size_t j = 0; j < centre_.size(); ++j) {
+            centre_[j] /= static_cast<double>(numbers.size());
+            is_usable_ = is_usable_ && std::max(std::abs(lows[j]), std::abs(highs[j])) < kTooLarge;
+            largest = std::max({largest, centre_[j] - lows[j], highs[j] - centre_[j]});
+        }
+        is_usable_ = is_usable_ && (largest == 0.0 || largest > kTooSmall);
+        if (is_usable_ && largest > 0.0)
+            scale_ = std::ldexp(1.0, -std::ilogb(largest) - 1);
+    }
+
+    //  values[j * stride] = (row[j] - centre[j]) * scale,  returns sum_j of their squares
+    // The squared length is infinite if float32 cannot hold it or the points' magnitudes are extreme: the caller then
+    // has no bounds for this row.
+    float enter(std::span<const double> row, float *values, std::int64_t stride = 1) const {
+        double square = 0.0;
+        for (std::size_t j = 0; j < centre_.size(); ++j) {
+            const double value = (row[j] - centre_[j]) * scale_;
+            values[static_cast<std::int64_t>(j) * stride] = static_cast<float>(value);
+            square += value * value;
+        }
+        return is_usable_ && square < 1e30 ? static_cast<float>(square) : HUGE_VALF;
+    }
+
+  private:
+    std::vector<double> centre_;
+    double scale_ = 1.0;
+    bool is_usable_ = true; // false: the points' magnitudes are beyond kTooLarge or kTooSmall
+};
+
+//  sum_j (row[j] - point[j])^2
+// The squared distance by its definition (voronoi/voronoi_map.hpp): in float64, columns ascending, without fused
+// multiply-add.
+template <class Value> double distance(std::span<const double> row, const Value *point) {
+    double sum = 0.0;
+    for (std::size_t j = 0; j < row.size(); ++j) {
+        const double difference = row[j] - static_cast<double>(point[j]);
+        sum += difference * difference;
+    }
+    return sum;
+}
+
+} // namespace isokern

@@ -1,0 +1,168 @@
+// Squared distances between quantised rows and points, from int8 dot products (VNNI), as bounds for nested_search.hpp.
+//
+// In: points and rows on a grid. Out: what nested_bounds.hpp describes: bounds, and by how much they may be off. With
+// levels q, |q_x - q_z|^2 = |q_x|^2 + |q_z|^2 - 2 q_x.q_z. The instruction multiplies unsigned by signed bytes, so rows
+// are stored as s = q_x - 128, and -2 q_x.q_z = -2 s.q_z - 256 sum(q_z); the last term goes into the points' offsets.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "common/rows.hpp"
+#include "common/threads.hpp"
+#include "simd/products.hpp"
+#include "voronoi/frame.hpp"
+#include "voronoi/grid.hpp"
+#include "voronoi/pool_search.hpp"
+
+namespace isokern {
+
+// The grid of all values, if there is one, the CPU has int8 dot products, and int32 can hold the squared distances.
+template <class Value>
+std::optional<Grid> find_usable_grid(std::span<const Value> values, std::int64_t n_columns, bool has_zeros) {
+    const bool is_usable = best_products().byte_distances && n_columns <= Grid::kMostColumns;
+    return is_usable ? Grid::find(values, has_zeros) : std::nullopt;
+}
+
+template <class Value> std::optional<Grid> find_usable_grid(const DenseRows<Value> &rows) {
+    const std::span values(rows.values, static_cast<std::size_t>(rows.n_rows * rows.n_columns));
+    return find_usable_grid(values, rows.n_columns, false);
+}
+
+template <class Value> std::optional<Grid> find_usable_grid(const CsrRows<Value> &rows) {
+    const std::int64_t n_stored = rows.starts[rows.n_rows] - rows.starts[0];
+    const std::span values(rows.values + rows.starts[0], static_cast<std::size_t>(n_stored));
+    return find_usable_grid(values, rows.n_columns, n_stored < rows.n_rows * rows.n_columns);
+}
+
+// Quantises one row at a time, and packs it.
+class GridRow {
+  public:
+    GridRow(const Grid &grid, std::int64_t n_columns)
+        : grid_(grid), row_(static_cast<std::size_t>(n_columns)), numbers_(row_.size()) {}
+
+    // Quantises row r; returns its distance from the grid, in steps.
+    template <class Rows> double enter(const Rows &rows, std::int64_t r) {
+        load_dense(rows, r, row_);
+        const double off = grid_.enter(row_, numbers_);
+        sum_ = sum_of_squares_ = 0;
+        for (const std::int32_t number : numbers_) {
+            sum_ += number;
+            sum_of_squares_ += number * number;
+        }
+        return off;
+    }
+
+    std::int32_t sum() const { return sum_; }
+    std::int32_t sum_of_squares() const { return sum_of_squares_; }
+
+    // Writes the levels, less `less`, as row k of groups of rows or panels of points, [k / group][quad][k % group][4].
+    template <class Byte> void pack(Byte *packed, std::int64_t k, std::int64_t group, int less) const {
+        const auto d = static_cast<std::int64_t>(numbers_.size());
+        packed += (k / group * ((d + 3) / 4) * group + k % group) * 4;
+        for (std::int64_t j = 0; j < d; ++j)
+            packed[j / 4 * group * 4 + j % 4] = static_cast<Byte>(numbers_[j] - less);
+    }
+
+  private:
+    const Grid &grid_;
+    std::vector<double> row_;
+    std::vector<std::uint8_t> numbers_;
+    std::int32_t sum_ = 0, sum_of_squares_ = 0;
+};
+
+// The points on the grid, packed. Scratch computes the bounds of rows, for one thread.
+template <class Value> class GridBounds {
+  public:
+    template <class Rows> class Scratch;
+
+    GridBounds(const DenseRows<Value> &points, const Grid &grid, std::span<const std::int32_t> numbers)
+        : points_(points), grid_(grid), n_quads_((points.n_columns + 3) / 4),
+          panels_((numbers.size() / kPanel + 1) * kPanel * static_cast<std::size_t>(n_quads_ * 4)),
+          offsets_((numbers.size() / kPanel + 1) * kPanel) {
+        std::vector<double> off(numbers.size());
+        parallel_tiles(static_cast<std::int64_t>(numbers.size()), 16 * kPanel, 0, [&] {
+            return [&, point = GridRow(grid_, points.n_columns)](std::int64_t begin, std::int64_t end) mutable {
+                for (std::int64_t p = begin; p < end; ++p) {
+                    off[p] = point.enter(points, numbers[p]);
+                    // |q_z|^2 - 256 sum(q_z): rows are stored less 128 (see above).
+                    offsets_[p] = point.sum_of_squares() - 256 * point.sum();
+                    point.pack(panels_.data(), p, kPanel, 0);
+                }
+            };
+        });
+        furthest_off_ = *std::max_element(off.begin(), off.end());
+    }
+
+    const Grid &grid() const { return grid_; }
+    std::int64_t n_columns() const { return points_.n_columns; }
+
+    // Computes bounds of these rows, at most `tile` rows at a time.
+    template <class Rows> Scratch<Rows> of(const Rows &rows, std::int64_t tile) const { return {*this, rows, tile}; }
+
+  private:
+    DenseRows<Value> points_;
+    Grid grid_;
+    std::int64_t n_quads_;
+    double furthest_off_ = 0.0; // the largest distance of a point from the grid, in steps
+    std::vector<std::uint8_t> panels_;
+    std::vector<std::int32_t> offsets_; // by point: |q_z|^2 - 256 sum(q_z)
+};
+
+template <class Value> template <class Rows> class GridBounds<Value>::Scratch {
+  public:
+    Scratch(const GridBounds &table, const Rows &rows, std::int64_t tile)
+        : table_(table), rows_(rows), products_(best_products()), row_(static_cast<std::size_t>(rows.n_columns)),
+          numbers_(table.grid_, rows.n_columns),
+          packed_(static_cast<std::size_t>((tile + kByteGroup) * table.n_quads_ * 4)),
+          row_offsets_(static_cast<std::size_t>(tile + kByteGroup)), off_(static_cast<std::size_t>(tile)) {}
+
+    std::int64_t group() const { return kByteGroup; }
+
+    void enter(std::int64_t begin, std::int64_t end) {
+        for (std::int64_t k = 0; k < end - begin; ++k) {
+            off_[k] = numbers_.enter(rows_, begin + k);
+            row_offsets_[k] = numbers_.sum_of_squares();
+            numbers_.pack(packed_.data(), k, kByteGroup, 128);
+        }
+    }
+
+    void fill(std::int64_t k, std::int64_t n_groups, std::int64_t panel, std::int64_t n_panels, float *bounds,
+              std::int64_t stride) const {
+        const std::int64_t width = table_.n_quads_ * 4;
+        products_.byte_distances(packed_.data() + k * width, row_offsets_.data() + k, n_groups, table_.n_quads_,
+                                 table_.panels_.data() + panel * kPanel * width, n_panels,
+                                 table_.offsets_.data() + panel * kPanel, bounds, stride);
+    }
+
+    float width(std::int64_t k) const {
+        const double slack = Grid::slack(off_[k], table_.furthest_off_, rows_.n_columns);
+        // Distinct integers differ by at least 1, so a smaller slack cannot change their order, and rounding to float32
+        // keeps it. With a larger slack, the rounding to float32 must be added.
+        return slack < 0.5 ? 0.0f : static_cast<float>(slack + 0x1p-22 * table_.grid_.longest_square(rows_.n_columns));
+    }
+
+    // Whether equal bounds mean equal distances: whole numbers exactly on the grid, small enough for float32.
+    bool has_exact_bounds(std::int64_t k) const {
+        return table_.grid_.is_whole() && off_[k] + table_.furthest_off_ == 0.0 &&
+               table_.grid_.longest_square(rows_.n_columns) < 0x1p24;
+    }
+
+    void load(std::int64_t r) { load_dense(rows_, r, row_); }
+    double distance_to(std::int32_t point) const { return distance(row_, table_.points_.row(point)); }
+
+  private:
+    const GridBounds &table_;
+    const Rows &rows_;
+    const Products &products_;
+    std::vector<double> row_;
+    GridRow numbers_;
+    std::vector<std::int8_t> packed_;
+    std::vector<std::int32_t> row_offsets_;
+    std::vector<double> off_; // by row: its distance from the grid, in steps
+};
+
+} // namespace isokern
