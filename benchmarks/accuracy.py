@@ -8,12 +8,12 @@ python benchmarks/accuracy.py a9a > docs/results/accuracy-a9a.md
 from __future__ import annotations
 
 import sys
-import time
 
 import numpy as np
 from datasets import NAMES, load
+from measuring import circumstances, environment, table_head, table_line
 
-from isokern import IKOGDClassifier, IsolationKernel, __version__
+from isokern import IKOGDClassifier, IsolationKernel
 
 # The paper's accuracies of IK-OGD with trees capped at log2(psi), and with Voronoi cells (Table "main results").
 PAPER = {
@@ -41,10 +41,8 @@ class Mapped:
 
     def __init__(self, data, partitioning, n_cells, seed, n_partitionings=100):
         X_train, self.y_train, X_test, self.y_test = data
-        started = time.perf_counter()
         self.kernel = IsolationKernel(partitioning, n_partitionings, n_cells, random_state=seed).fit(X_train)
         self.train, self.test = self.kernel.apply(X_train), self.kernel.apply(X_test)
-        self.seconds = time.perf_counter() - started
         self.seed = seed
 
     def accuracy(self, n_passes=2, **setting):
@@ -60,31 +58,31 @@ class Mapped:
 
 
 def print_head(title, columns):
-    """Print a title and the head of a table."""
-    print(f"# {title}\n\nisokern {__version__}, t = 100.\n")
-    print("| " + " | ".join(columns) + " |\n" + "|---" * len(columns) + "|", flush=True)
+    """Print a title, the circumstances and the head of a table."""
+    command = f"`python benchmarks/accuracy.py {sys.argv[1]}`"
+    print(f"# {title}\n\n{circumstances(environment())} t = 100; {command}.\n\n{table_head(*columns)}", flush=True)
 
 
 def print_row(*values):
     """Print a row of a table."""
-    print("| " + " | ".join(f"{v:.4f}" if isinstance(v, float) else str(v) for v in values) + " |", flush=True)
+    print(table_line(*(f"{value:.4f}" if isinstance(value, float) else value for value in values)), flush=True)
 
 
 def trees():
     """Compare settings on uncapped trees; psi = auto is the default."""
-    print_head("Test accuracy with isolation trees, one seed", ["data", "psi", *SETTINGS, "map, s", "paper IK_i"])
+    print_head("Test accuracy with isolation trees, one seed", ["data", "psi", *SETTINGS, "paper IK_i"])
     for name in NAMES:
         data = load(name)
         for n_cells in ("auto", 256, 1024, 4096):
             mapped = Mapped(data, "tree", n_cells, seed=0)
             psi = f"auto = {mapped.kernel.n_cells_}" if n_cells == "auto" else n_cells
             accuracies = [mapped.accuracy(**setting) for setting in SETTINGS.values()]
-            print_row(name, psi, *accuracies, f"{mapped.seconds:.1f}", PAPER.get(name, ("",))[0])
+            print_row(name, psi, *accuracies, PAPER.get(name, ("",))[0])
 
 
 def voronoi():
     """Compare with the paper's Voronoi cells: psi by held-out training rows, then all rows."""
-    columns = ["data", "psi", "held-out accuracy by psi", "paper's setting", "default", "map, s", "paper IK_a"]
+    columns = ["data", "psi", "held-out accuracy by psi", "paper's setting", "default", "paper IK_a"]
     print_head("Test accuracy with Voronoi cells, one seed", columns)
     for name in NAMES:
         X, y, X_test, y_test = load(name)
@@ -99,7 +97,7 @@ def voronoi():
         mapped = Mapped((X, y, X_test, y_test), "voronoi", psi, seed=0)
         by_psi = ", ".join(f"{k}: {v:.3f}" for k, v in found.items())
         accuracies = mapped.accuracy(**SETTINGS["paper's"]), mapped.accuracy()
-        print_row(name, psi, by_psi, *accuracies, f"{mapped.seconds:.1f}", PAPER.get(name, ("", ""))[1])
+        print_row(name, psi, by_psi, *accuracies, PAPER.get(name, ("", ""))[1])
 
 
 def a9a():

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from datasets import load
 from distributed import Client, LocalCluster
+from measuring import circumstances, environment
 
-from isokern import IKOGDClassifier, __version__
+from isokern import IKOGDClassifier
 from isokern.data import write_libsvm
 from isokern.distributed import DaskIKOGDClassifier, DaskIsolationKernel, read_libsvm
 
@@ -86,7 +87,8 @@ def main(name):
     """Measure on one data set."""
     data = load(name)
     n, d = data[0].shape
-    print(f"# Learning on a cluster: {name}\n\nisokern {__version__}, {n:,} rows of {d} columns to learn from.\n")
+    print(f"# Learning on a cluster: {name}\n\n{circumstances(environment())} {n:,} training rows of {d} columns;")
+    print(f"`python benchmarks/cluster.py {name}`.\n")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.txt"
         write_libsvm(path, data[0], data[1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from isokern.data import load_dataset
+from isokern.data import load_dataset, read_libsvm
 
 # The folder: $ISOKERN_DATA, or shared/data beside the checkout.
 FOLDER = Path(os.environ.get("ISOKERN_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -13,7 +13,7 @@ FOLDER = Path(os.environ.get("ISOKERN_DATA", Path(__file__).parents[2] / "shared
 # As tables name them, and as load_dataset does.
 NAMES = {
     "a9a": "a9a",
-    "ijcnn1": "ijcnn1-train",
+    "ijcnn1": "ijcnn1",
     "mnist": "mnist",
     "mnist, ten classes": "mnist",
     "covertype": "covertype",
@@ -24,4 +24,7 @@ NAMES = {
 
 def load(name):
     """Return X_train, y_train, X_test, y_test of a data set."""
+    if name == "ijcnn1":  # the official split, under the names that the files have there
+        parts = (read_libsvm(FOLDER / file, n_features=22) for file in ("ijcnn1.tr.xz", "ijcnn1.t.xz"))
+        return tuple(array for part in parts for array in part)
     return load_dataset(NAMES[name], FOLDER, two_classes=not name.endswith("ten classes"), download=False)[:4]

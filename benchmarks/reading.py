@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 from datasets import FOLDER
+from measuring import circumstances, environment
 from sklearn.datasets import load_svmlight_file
 
-from isokern import __version__
 from isokern.data import read_libsvm
 
 FILES = ("a9a", "mnist", "covtype.binary.scale.train", "rcv1_subset.train", "news20_rebuilt.train", "ijcnn1.tr")
@@ -42,9 +42,9 @@ def decompress(path):
 
 def main():
     print("# Reading LIBSVM files\n")
-    print(f"Best of {REPEATS}, isokern {__version__}; `python benchmarks/reading.py`. How many times as fast as")
-    print("scikit-learn's `load_svmlight_file`, for plain text and for the same file compressed by xz, where taking it")
-    print("apart is most of the work (last column: seconds for that alone, by Python's lzma, beside ours for all).\n")
+    print(f"{circumstances(environment())} Best of {REPEATS}; `python benchmarks/reading.py`.\n")
+    print("Ratios are scikit-learn's time (`load_svmlight_file`) over ours, for plain text and for the same file")
+    print("compressed by xz. The last column compares decompression alone, by Python's lzma, with our total time.\n")
     print("| file | megabytes | seconds | megabytes a second | ratio, plain | ratio, xz | xz alone / all, s |")
     print("|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:

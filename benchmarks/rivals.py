@@ -9,10 +9,11 @@ import time
 
 import numpy as np
 from datasets import load
+from measuring import circumstances, environment
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from isokern import AdaRakerClassifier, FOGDClassifier, IKOGDClassifier, NOGDClassifier, OGDClassifier, __version__
+from isokern import AdaRakerClassifier, FOGDClassifier, IKOGDClassifier, NOGDClassifier, OGDClassifier
 
 N_SEEDS = 3
 GAUSSIAN = {"kernel": "gaussian", "gamma": 0.01}
@@ -62,7 +63,8 @@ def print_ratio(X, y, n=8000):
 def main():
     """Print the table."""
     X, y, X_test, y_test = load("a9a")
-    print(f"# The rivals on a9a\n\nisokern {__version__}, one pass in random order, {N_SEEDS} seeds, sparse input.\n")
+    print(f"# Online kernel learners on a9a\n\n{circumstances(environment())} `python benchmarks/rivals.py`.\n")
+    print(f"One pass in random order, {N_SEEDS} seeds, sparse input.\n")
     print("| learner | test accuracy | lowest | highest | support vectors | CPU s, train and test |")
     print("|---|---|---|---|---|---|")
     train, test = sparse.csr_array(X), sparse.csr_array(X_test)
