@@ -1,4 +1,4 @@
-"""The command line as its tests drive it, within this process or in one of its own, and small files for it."""
+"""Run the command line in tests, in this process or in one of its own, and write small input files for it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ from isokern.cli import main
 from isokern.data import write_libsvm
 
 COMMAND = [sys.executable, "-c", "from isokern.cli import main; main()"]
+PATIENCE = 600  # seconds after which a process has hung; long, because the machine may be busy
 NAMES = ["a", "b", "c", "d"]
 
-# A run along a stream that is long enough to be stopped.
+# Options of small models, and of a stream that is long enough to be stopped.
+SMALL = ("--partitionings", 10, "--threads", 1)
 N_ROWS, INITIAL, BLOCK = 2500, 100, 20
 RUN = ("--initial", INITIAL, "--block", BLOCK, "--threads", 1)
 CELLS = ("--partitionings", 10, "--cells", 16)
@@ -31,7 +33,7 @@ OUTPUTS = ("--records", "records", "--predictions", "predictions", "--out", "mod
 
 
 class Done(NamedTuple):
-    """How a command ended, and what it printed."""
+    """The exit code of a command, and what it printed."""
 
     code: int
     out: str
@@ -44,7 +46,7 @@ class Done(NamedTuple):
 
 
 def run(folder, *arguments, stdin=""):
-    """Run a command in a folder, within this process: what its own process would do, without the wait for imports."""
+    """Run a command in a folder, within this process, which saves the time to import everything."""
     given, out, err = (io.TextIOWrapper(io.BytesIO(text.encode()), write_through=True) for text in (stdin, "", ""))
     with (
         chdir(folder),
@@ -60,39 +62,52 @@ def run(folder, *arguments, stdin=""):
 
 
 def succeed(folder, *arguments, stdin=""):
-    """Run a command that must have nothing to complain of."""
+    """Run a command that must succeed without a warning."""
     done = run(folder, *arguments, stdin=stdin)
     assert (done.code, done.err) == (0, "")
     return done
 
 
-def start(folder, *arguments, **options):
+def fail(folder, *arguments, code=1):
+    """Run a command that must print one line, an error, and nothing else; return that line."""
+    return error_of(run(folder, *arguments), code)
+
+
+def error_of(done, code=1):
+    """Return the only line that a command has printed, an error."""
+    assert (done.code, done.out) == (code, "")
+    (line,) = done.err.splitlines()
+    assert line.startswith("error: ") and "Traceback" not in line
+    return line
+
+
+def start(folder, *arguments):
     """Start a command in a process of its own."""
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    there = os.environ | {"PYTHONPATH": str(Path(isokern.__file__).parents[1]), "PYTHONUNBUFFERED": ""}
-    return subprocess.Popen([*COMMAND, *map(str, arguments)], cwd=folder, env=there, text=True, **pipes | options)
+    environment = os.environ | {"PYTHONPATH": str(Path(isokern.__file__).parents[1]), "PYTHONUNBUFFERED": ""}
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    return subprocess.Popen([*COMMAND, *map(str, arguments)], cwd=folder, env=environment, text=True, **pipes)
 
 
 def finish(process, given=None):
     """Wait for the end of a process."""
-    out, err = process.communicate(given, timeout=60)
+    out, err = process.communicate(given, timeout=PATIENCE)
     return Done(process.returncode, out, err)
 
 
 def make_table(n=600):
-    """Return rows of four columns, of few digits, and whether the first two have the same sign, as 1 and -1."""
+    """Return rows of four columns, and 1 or -1: whether the first two have the same sign."""
     X = np.random.default_rng(0).normal(size=(n, 4)).round(3)
     return X, np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
 
 
 def write_csv(path, X, y, names=NAMES):
-    """Write rows and, as the last column, labels; None is an empty field."""
+    """Write rows, with labels as the last column; None is an empty field."""
     lines = [",".join([*map(str, row), "" if label is None else str(label)]) for row, label in zip(X, y, strict=True)]
     path.write_text("\n".join([",".join([*names, "kind"]), *lines, ""]))
 
 
 def write_files(folder, n=600):
-    """Write the same rows as LIBSVM text, CSV with text for labels, and Parquet; return them."""
+    """Write the same rows as LIBSVM text, compressed LIBSVM text, and CSV with strings as labels; return them."""
     X, y = make_table(n)
     write_libsvm(folder / "rows.txt", X, y)
     write_libsvm(folder / "rows.txt.xz", X, y)
@@ -101,22 +116,22 @@ def write_files(folder, n=600):
 
 
 def without_times(record):
-    """Return what does not differ from run to run."""
+    """Return the part of a record that does not differ from run to run."""
     return {name: value for name, value in record.items() if "seconds" not in name}
 
 
 def read_records(path):
-    """Return records without what differs from run to run."""
+    """Return the records in a file, without times."""
     lines = path.read_text().splitlines()
     return [without_times(json.loads(line, parse_constant=pytest.fail)) for line in lines]
 
 
-def end_of(folder):
-    """Return all that a run leaves that must not depend on how often it was stopped."""
+def results_in(folder):
+    """Return the outputs of a run, which must not depend on how often it was stopped."""
     return read_records(folder / "records"), (folder / "predictions").read_text(), (folder / "model").read_bytes()
 
 
-def untroubled(folder, *arguments):
-    """Return what a run leaves that is never stopped, and how well it did."""
+def uninterrupted(folder, *arguments):
+    """Return the outputs of a run that is never stopped, and its accuracy."""
     facts = succeed(folder, "stream", *arguments, *RUN, *CELLS, *OUTPUTS).facts
-    return end_of(folder), facts["accuracy"]
+    return results_in(folder), facts["accuracy"]

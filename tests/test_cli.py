@@ -1,4 +1,4 @@
-"""The command line: every command, every learner, every format, and what is said when something is wrong."""
+"""The command line: help and examples, every command, every learner and every file format."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ import numpy as np
 import pytest
 
 import isokern
-from command_line import NAMES, make_table, run, succeed, write_csv, write_files
+from command_line import NAMES, SMALL, make_table, run, succeed, write_csv, write_files
 from isokern import IKOGDClassifier, IKOGDRegressor
 from isokern.cli import app
 from isokern.cli._method import METHODS
+from isokern.cli.plot import plot
 from isokern.data import write_libsvm
 
 COMMANDS = {command.callback.__name__: command.callback for command in app.registered_commands}
+FIGURES = {f"plot {figure.callback.__name__}": figure.callback for figure in plot.registered_commands}
 EXAMPLES = {
-    name: re.findall(r"^Example: isokern (.+)$", inspect.getdoc(command) or "", flags=re.MULTILINE)
-    for name, command in COMMANDS.items()
+    name: re.findall(r"^Example: isokern (.+)$", inspect.getdoc(command), flags=re.MULTILINE)
+    for name, command in (COMMANDS | FIGURES).items()
 }
-SMALL = ("--partitionings", 10, "--threads", 1)
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def folder(tmp_path):
 
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory):
-    """Return a folder with small files and models: of LIBSVM text, of CSV, and of more than two classes."""
+    """Return a folder with small files, and models of LIBSVM text, of CSV, and of more than two classes."""
     folder = tmp_path_factory.mktemp("models")
     X, y = write_files(folder)
     write_libsvm(folder / "three.txt", X, y + (X[:, 2] > 1))
@@ -47,39 +48,36 @@ def fitted(tmp_path_factory):
 # -- help
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_one_example(name):
-    assert len(EXAMPLES[name]) == 1
-    assert EXAMPLES[name][0].split()[0] == name
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_an_example_stands_on_one_line_of_the_help(name, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_help_of_a_command_shows_one_example_on_one_line(name, tmp_path, monkeypatch):
+    (example,) = EXAMPLES[name]
+    assert example.startswith(name)
     monkeypatch.setenv("TERMINAL_WIDTH", "80")
-    shown = succeed(tmp_path, name, "--help").out
-    assert f"isokern {EXAMPLES[name][0]}" in {line.partition("Example: ")[2].strip() for line in shown.splitlines()}
+    shown = succeed(tmp_path, *name.split(), "--help").out
+    assert f"isokern {example}" in {line.partition("Example: ")[2].strip() for line in shown.splitlines()}
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_option_says_what_it_does(name):
-    for parameter in inspect.signature(COMMANDS[name], eval_str=True).parameters.values():
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_option_has_a_help_text(name):
+    for parameter in inspect.signature((COMMANDS | FIGURES)[name], eval_str=True).parameters.values():
         assert parameter.annotation.__metadata__[0].help, parameter.name
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in {"demo", "data", "reproduce"}])
-def test_examples_can_be_pasted(name, tmp_path):
-    write_files(tmp_path)
+def test_examples_can_be_pasted(name, folder):
     for there, copied in {"a9a": "rows.txt", "a9a.t": "rows.txt", "covtype.xz": "rows.txt.xz"}.items():
-        shutil.copy(tmp_path / copied, tmp_path / there)
+        shutil.copy(folder / copied, folder / there)
     if name in {"predict", "evaluate", "info"}:
-        succeed(tmp_path, *shlex.split(EXAMPLES["fit"][0]))
-    succeed(tmp_path, *shlex.split(EXAMPLES[name][0]))
+        succeed(folder, *shlex.split(EXAMPLES["fit"][0]))
+    succeed(folder, *shlex.split(EXAMPLES[name][0]))
 
 
-def test_the_help_names_all_commands(tmp_path):
-    shown = succeed(tmp_path, "--help").out
+def test_the_help_lists_all_commands(tmp_path):
     assert set(COMMANDS) == {"demo", "fit", "predict", "stream", "evaluate", "reproduce", "data", "info"}
-    assert all(re.search(rf"\b{name} ", shown) for name in COMMANDS)
+    assert set(FIGURES) == {"plot stream", "plot regions", "plot kernel"}
+    for arguments, names in (((), [*COMMANDS, "plot"]), (("plot",), [name.split()[1] for name in FIGURES])):
+        shown = succeed(tmp_path, *arguments, "--help").out
+        assert all(re.search(rf"\b{name} ", shown) for name in names)
 
 
 @pytest.mark.parametrize("arguments", [(), ("fit",), ("stream",)])
@@ -108,7 +106,7 @@ def test_every_learner_can_be_fitted_saved_and_used(method, folder):
 
 
 @pytest.mark.parametrize("file", ["rows.txt", "rows.txt.xz"])
-def test_the_model_is_that_of_python(file, folder):
+def test_the_model_equals_that_of_python(file, folder):
     options = ("--partitioning", "voronoi", "--cells", 16, "--seed", 3, "--scale", "maxabs", "--set", "average=True")
     succeed(folder, "fit", file, *SMALL, *options, "--out", "model")
     X, y = make_table()
@@ -120,16 +118,13 @@ def test_the_model_is_that_of_python(file, folder):
     ("options", "scale"),
     [((), None), (("--dense",), "minmax"), (("--dense", "--scale", "none"), None), (("--scale", "maxabs"), "maxabs")],
 )
-def test_dense_rows_are_scaled_to_their_range_unless_told_otherwise(options, scale, folder):
+def test_dense_rows_are_scaled_to_their_range_by_default(options, scale, folder):
     succeed(folder, "fit", "rows.txt", *SMALL, *options, "--out", "model")
     assert isokern.load(folder / "model").scale == scale
 
 
 def test_a_parquet_file_gives_the_model_of_the_csv_file(folder):
-    pyarrow = pytest.importorskip("pyarrow")
-    from pyarrow import csv, parquet
-
-    assert pyarrow.__version__
+    csv, parquet = (pytest.importorskip(f"pyarrow.{name}") for name in ("csv", "parquet"))
     parquet.write_table(csv.read_csv(folder / "rows.csv"), folder / "rows.parquet")
     for file in ("rows.csv", "rows.parquet"):
         succeed(folder, "fit", file, "--label", "kind", *SMALL, "--out", f"{file}.isokern")
@@ -142,7 +137,7 @@ def test_columns_can_be_chosen(folder):
     assert float(succeed(folder, "evaluate", "model", "rows.csv", "--label", "kind").facts["accuracy"]) > 0.9
 
 
-def test_a_name_with_a_comma_is_quoted(folder):
+def test_a_column_name_with_a_comma_is_quoted(folder):
     X, y = make_table()
     write_csv(folder / "odd.csv", X, y, names=['"a,1"', "b", "c", "d"])
     succeed(folder, "fit", "odd.csv", "--label", "kind", "--columns", '"a,1",b', *SMALL, "--out", "model")
@@ -151,7 +146,7 @@ def test_a_name_with_a_comma_is_quoted(folder):
 
 
 @pytest.mark.parametrize("labels", [True, False], ids=["with labels", "without labels"])
-def test_columns_are_found_by_name_in_whatever_order_they_are(labels, fitted):
+def test_columns_are_found_by_name_in_any_order(labels, fitted):
     X, y = make_table()
     turned = fitted / "turned.csv"
     write_csv(turned, X[:, ::-1], np.where(y > 0, "same", "other"), names=NAMES[::-1])
@@ -164,7 +159,7 @@ def test_columns_are_found_by_name_in_whatever_order_they_are(labels, fitted):
 
 @pytest.mark.parametrize("file", ["rows.txt", "rows.csv", "three.txt"])
 @pytest.mark.parametrize("option", ["--scores", "--proba"])
-def test_scores_and_probabilities_come_under_the_names_of_classes(option, file, fitted):
+def test_scores_and_probabilities_have_a_header_of_classes(option, file, fitted):
     model = isokern.load(fitted / f"{file}.isokern")
     vars(model).pop("feature_names_in_", None)
     values = (model.decision_function if option == "--scores" else model.predict_proba)(make_table()[0])
@@ -177,19 +172,18 @@ def test_scores_and_probabilities_come_under_the_names_of_classes(option, file, 
 
 def test_rows_to_predict_may_come_from_a_pipe(fitted):
     text = (fitted / "rows.txt").read_text()
-    assert succeed(fitted, "predict", "rows.txt.isokern", "-", stdin=text) == succeed(
-        fitted, "predict", "rows.txt.isokern", "rows.txt"
-    )
+    from_pipe = succeed(fitted, "predict", "rows.txt.isokern", "-", stdin=text)
+    assert from_pipe == succeed(fitted, "predict", "rows.txt.isokern", "rows.txt")
 
 
-def test_a_file_of_predictions_is_not_touched_if_there_is_an_error(fitted):
-    (fitted / "kept").write_text("as it was")
+def test_an_error_leaves_a_file_of_predictions_unchanged(fitted):
+    (fitted / "kept").write_text("unchanged")
     (fitted / "bad.txt").write_text((fitted / "rows.txt").read_text() + "1 1:x\n")
     assert run(fitted, "predict", "rows.txt.isokern", "bad.txt", "--out", "kept").code == 1
-    assert (fitted / "kept").read_text() == "as it was"
+    assert (fitted / "kept").read_text() == "unchanged"
 
 
-def test_cells_are_chosen_by_cross_validation_if_asked(folder):
+def test_cross_validation_can_choose_the_number_of_cells(folder):
     facts = succeed(folder, "fit", "rows.txt", "--cells", "cv", *SMALL, "--out", "model").out
     model = isokern.load(folder / "model")
     assert re.search(r"by cross-validation +(\d+)", facts)[1] == str(model.best_params_["n_cells"])
@@ -198,8 +192,9 @@ def test_cells_are_chosen_by_cross_validation_if_asked(folder):
 
 def test_rows_without_a_label_are_not_learned(folder):
     X, y = make_table()
-    write_libsvm(folder / "some.txt", X, np.where(np.arange(600) % 3, y, np.nan))
-    write_libsvm(folder / "others.txt", X[np.arange(600) % 3 > 0], y[np.arange(600) % 3 > 0])
+    has_label = np.arange(600) % 3 > 0
+    write_libsvm(folder / "some.txt", X, np.where(has_label, y, np.nan))
+    write_libsvm(folder / "others.txt", X[has_label], y[has_label])
     for file in ("some", "others"):
         succeed(folder, "fit", f"{file}.txt", *SMALL, "--out", file)
     assert (folder / "some").read_bytes() == (folder / "others").read_bytes()
@@ -219,16 +214,16 @@ def test_an_evaluation_does_not_depend_on_the_size_of_blocks(fitted):
         for size in (10_000, 7)
     )
     assert parts["n_labelled"] == 600
-    assert {name: whole[name] for name in ("n_correct", "accuracy")} == {n: parts[n] for n in ("n_correct", "accuracy")}
+    assert (parts["n_correct"], parts["accuracy"]) == (whole["n_correct"], whole["accuracy"])
 
 
-def test_json_has_null_where_nothing_can_be_measured(fitted):
+def test_json_has_null_for_a_metric_that_is_not_defined(fitted):
     (fitted / "nothing.txt").write_text("? 1:0.5\n")
     facts = succeed(fitted, "evaluate", "rows.txt.isokern", "nothing.txt", "--json", "--metrics", "kappa").out
     assert json.loads(facts, parse_constant=pytest.fail)["accuracy"] is None
 
 
-def test_a_regressor_can_be_used_as_well(tmp_path):
+def test_a_regressor_predicts_and_is_evaluated(tmp_path):
     X, _ = make_table()
     write_libsvm(tmp_path / "numbers.txt", X, X[:, 0].round(1))
     isokern.save(IKOGDRegressor(n_partitionings=10, random_state=0).fit(X, X[:, 0].round(1)), tmp_path / "model")
@@ -241,12 +236,9 @@ def test_a_regressor_can_be_used_as_well(tmp_path):
 
 def test_the_demo_shows_three_learners_and_saves_a_plot(tmp_path):
     shown = succeed(tmp_path, "demo", "--rows", 2500, "--plot", "x.png").out
+    names = ["IK-OGD", "NOGD", "linear SGD"]
     for part in shown.split("A stream of 2,500 rows"):
-        assert re.findall(r"^(IK-OGD|NOGD|linear SGD) +\d+\.\d% +[\d,]+ *$", part, flags=re.MULTILINE) == [
-            "IK-OGD",
-            "NOGD",
-            "linear SGD",
-        ]
+        assert re.findall(rf"^({'|'.join(names)}) +\d+\.\d% +[\d,]+ *$", part, flags=re.MULTILINE) == names
     assert "2,500 rows, " in shown
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
 
@@ -262,11 +254,8 @@ def test_a_data_set_is_read_from_a_folder(tmp_path, data_set):
     assert re.findall(r"(\S+) rows +([\d,]+)", facts) == [("training", "32,561"), ("test", "16,281")]
 
 
-def test_info_tells_versions(tmp_path):
-    assert succeed(tmp_path, "info").facts["isokern"] == isokern.__version__
-
-
-def test_info_tells_what_a_model_is(fitted):
+def test_info_describes_the_installation_or_a_model(fitted):
+    assert succeed(fitted, "info").facts["isokern"] == isokern.__version__
     facts = succeed(fitted, "info", "three.txt.isokern").facts
     assert (facts["class"], facts["n_features_in_"], facts["n_partitionings"]) == ("IKOGDClassifier", "4", "10")
     assert facts["classes_"] == "-1, 0, 1, 2"

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, whatever happens while they are written."""
+"""Write files atomically: readers see the old content or the new one, never a part."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import BinaryIO
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file to write; it takes the place of ``path`` at the end of the block, unless the block raises.
+    """Open a temporary file that replaces ``path`` at the end of the block, unless the block raises.
 
-    A device or a pipe cannot be replaced, and is written as it stands.
+    Devices and pipes cannot be replaced and are written directly.
     """
     path = Path(path)
     if path.exists() and not path.is_file():
@@ -28,6 +28,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
+        # mkstemp makes files that only their owner can read.
         os.chmod(name, path.stat().st_mode if path.exists() else 0o666 & ~_umask())
         os.replace(name, path)
         _sync_folder(path.parent)
@@ -37,7 +38,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make sure that the new name is on the disk, too."""
+    """Flush a folder to the disk, so that a rename in it survives a power failure."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -46,6 +47,6 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _umask() -> int:
-    mask = os.umask(0)
+    mask = os.umask(0)  # the only way to read it is to set it
     os.umask(mask)
     return mask

@@ -1,4 +1,4 @@
-"""The command line: ``isokern fit``, ``isokern stream`` and the rest, one file each."""
+"""The command line ``isokern``; each command has a module of its own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from isokern.cli.stream import stream
 
 app = typer.Typer(
     help="Online kernel learning with the Isolation Kernel.",
-    epilog="Begin with: isokern demo",
+    epilog="Start with: isokern demo",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -32,36 +32,38 @@ for command in (demo, fit, predict, stream, evaluate, reproduce, data, info):
 app.add_typer(plot, name="plot")
 
 
-def _show_version(asked: bool) -> None:
-    if asked:
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
         results.print(f"isokern {__version__}")
         raise typer.Exit
 
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Say it.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
 ) -> None:
     pass
 
 
-# Newer releases of typer have click's exceptions under a name of their own, and this one in common with older ones.
+# typer.BadParameter is public in all releases of Typer; its base class is click's in some and Typer's own in others.
 _UsageError: Any = typer.BadParameter.__base__
 
 
 def main() -> None:
-    """Run a command; what is wrong becomes one line and an exit code: 2 for the options, 1 for what they name."""
+    """Run a command; print an error on one line and exit with 2 for wrong options, with 1 for wrong values or files."""
     warnings.showwarning = _show_warning
     try:
         code = app(prog_name="isokern", standalone_mode=False)
     except _UsageError as error:
-        if text := error.format_message().rstrip("."):  # there is none if help was shown in place of it
+        if text := error.format_message().rstrip("."):  # empty if the help was shown instead
             print_remark("error", f"{text}. See {error.ctx.command_path} --help.", "red")
         code = error.exit_code
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         print_remark("error", str(error) or type(error).__name__, "red")
         code = 1
-    except KeyboardInterrupt:  # so early that typer has not begun to look out for it
+    except KeyboardInterrupt:  # before Typer handles it
         code = 130
     sys.exit(code)
 

@@ -1,14 +1,15 @@
-"""Learners by name, made from options."""
+"""Make learners from options."""
 
 from __future__ import annotations
 
 import ast
 import inspect
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, NamedTuple
 
 import isokern
 from isokern.checks import one_of
-from isokern.cli._options import panel
+from isokern.cli._options import Device, panel
 
 METHODS: dict[str, Any] = {
     "ik-ogd": isokern.IKOGDClassifier,
@@ -18,101 +19,80 @@ METHODS: dict[str, Any] = {
     "fogd": isokern.FOGDClassifier,
     "adaraker": isokern.AdaRakerClassifier,
 }
-_option = panel("How to learn")
-
-Method = Annotated[str, _option(help="ik-ogd, ik-svm, ogd, nogd, fogd or adaraker.")]
-Partitioning = Annotated[
-    str | None,
-    _option(help="tree, the default, or voronoi; for ik-ogd and ik-svm."),
-]
-Cells = Annotated[
-    str,
-    _option(help="Cells of a partitioning, psi: a number, auto, or cv for 5-fold cross-validation over 4 to 4096."),
-]
-Partitionings = Annotated[
-    int | None,
-    _option(min=1, help="Number of partitionings, t; otherwise 100."),
-]
-Scale = Annotated[
-    str,
-    _option(help="minmax, standard, maxabs or none; auto: minmax for dense rows, none for sparse."),
-]
-Seed = Annotated[int, _option(min=0, help="Seed of all that is random.")]
-Set = Annotated[
-    list[str] | None,
-    _option("--set", help="Any other parameter of the learner, for example --set average=True; may be repeated."),
-]
-Threads = Annotated[
-    int | None,
-    _option(min=1, help="Threads; otherwise all there are."),
-]
+_option = panel("Learner")
 
 
-def make_learner(
-    method: str,
-    *,
-    is_dense: bool,
-    partitioning: str | None,
-    cells: str,
-    partitionings: int | None,
-    scale: str,
-    seed: int,
-    threads: int | None,
-    device: str | None = None,
-    initial: int | None = None,
-    settings: list[str] | None = None,
-    methods: dict[str, Any] = METHODS,
-) -> Any:
-    """Return the learner that options describe."""
-    if method not in methods:
-        raise ValueError(f"--method must be {one_of(methods)}; got {method!r}.")
-    make = methods[method]
-    if cells == "cv":
-        if method != "ik-ogd":
-            raise ValueError(f"--cells cv is for --method ik-ogd; got {method}.")
-        make = isokern.IKOGDClassifierCV
-    given = {
-        "partitioning": ("--partitioning", partitioning),
-        "n_cells": ("--cells", _cells(cells)),
-        "n_partitionings": ("--partitionings", partitionings),
-        "n_initial": ("--initial", initial if method != "ik-svm" else None),
-        "n_jobs": ("--threads", threads),
-        "device": ("--device", device),
-    }
-    parameters = {"scale": _scale(scale, is_dense), "random_state": seed}
-    known = inspect.signature(make).parameters
-    for name, (option, value) in given.items():
-        if value is not None and name not in known:
-            raise ValueError(f"{option} is not an option of --method {method}.")
-        if value is not None:
-            parameters[name] = value
-    return make(**parameters | _settings(settings or [], make))
+class Learning(NamedTuple):
+    """The options that describe a learner."""
 
+    method: Annotated[str, _option(help="ik-ogd, ik-svm, ogd, nogd, fogd or adaraker.")] = "ik-ogd"
+    partitioning: Annotated[str | None, _option(help="tree or voronoi (ik-ogd, ik-svm). Default: tree.")] = None
+    cells: Annotated[
+        str,
+        _option(help="Cells per partitioning, psi: a number, auto, or cv for 5-fold cross-validation over 4 to 4096."),
+    ] = "auto"
+    partitionings: Annotated[int | None, _option(min=1, help="Number of partitionings, t. Default: 100.")] = None
+    scale: Annotated[
+        str,
+        _option(help="Scaling of features: minmax, standard, maxabs, none, or auto: minmax if dense, none if sparse."),
+    ] = "auto"
+    seed: Annotated[int, _option(min=0, help="Random seed.")] = 0
+    settings: Annotated[
+        list[str] | None,
+        _option("--set", help="Any other parameter of the learner, such as --set average=True. Can be repeated."),
+    ] = None
+    threads: Annotated[int | None, _option(min=1, help="Number of threads. Default: all cores.")] = None
+    device: Device = None
 
-def _cells(cells: str) -> int | None:
-    if cells in {"auto", "cv"}:
-        return None
-    if not cells.isdecimal():
-        raise ValueError(f"--cells must be a number, auto or cv; got {cells!r}.")
-    return int(cells)
+    def make_learner(self, *, is_dense: bool, initial: int | None = None, methods: Mapping[str, Any] = METHODS) -> Any:
+        """Return an unfitted learner; ``initial`` is the length of its warm-up."""
+        if self.method not in methods:
+            raise ValueError(f"--method must be {one_of(methods)}; got {self.method!r}.")
+        make = methods[self.method]
+        if self.cells == "cv":
+            if self.method != "ik-ogd":
+                raise ValueError(f"--cells cv must come with --method ik-ogd; got {self.method}.")
+            make = isokern.IKOGDClassifierCV
+        values = {
+            "partitioning": ("--partitioning", self.partitioning),
+            "n_cells": ("--cells", self._n_cells()),
+            "n_partitionings": ("--partitionings", self.partitionings),
+            "n_initial": ("--initial", initial),
+            "n_jobs": ("--threads", self.threads),
+            "device": ("--device", self.device),
+        }
+        known = inspect.signature(make).parameters
+        for name, (option, value) in values.items():
+            if value is not None and name not in known:
+                raise ValueError(f"{option} is not an option of --method {self.method}.")
+        parameters: dict[str, Any] = {"scale": self._scale(is_dense), "random_state": self.seed}
+        parameters |= {name: value for name, (_, value) in values.items() if value is not None}
+        return make(**parameters | self._other_parameters(make))
 
+    def _n_cells(self) -> int | None:
+        if self.cells in {"auto", "cv"}:
+            return None
+        if not self.cells.isdecimal():
+            raise ValueError(f"--cells must be a number, auto or cv; got {self.cells!r}.")
+        return int(self.cells)
 
-def _scale(scale: str, is_dense: bool) -> str | None:
-    if scale == "auto":
-        return "minmax" if is_dense else None
-    return None if scale == "none" else scale
+    def _scale(self, is_dense: bool) -> str | None:
+        if self.scale == "auto":
+            return "minmax" if is_dense else None
+        return None if self.scale == "none" else self.scale
 
-
-def _settings(settings: list[str], make: Any) -> dict[str, Any]:
-    """Return parameters from name=value, the value as Python writes it; anything else is a string."""
-    parsed = {}
-    for setting in settings:
-        name, equals, text = setting.partition("=")
-        if not equals or name not in inspect.signature(make).parameters:
-            names = ", ".join(inspect.signature(make).parameters)
-            raise ValueError(f"--set must be name=value with a parameter of {make.__name__}, {names}; got {setting!r}.")
-        try:
-            parsed[name] = ast.literal_eval(text)
-        except (ValueError, SyntaxError):
-            parsed[name] = text
-    return parsed
+    def _other_parameters(self, make: Any) -> dict[str, Any]:
+        """Parse name=value; a value that is not a Python literal is a string."""
+        known, parsed = inspect.signature(make).parameters, {}
+        for setting in self.settings or []:
+            name, equals, text = setting.partition("=")
+            if not equals or name not in known:
+                names = ", ".join(known)
+                raise ValueError(
+                    f"--set must be name=value with a parameter of {make.__name__}, {names}; got {setting!r}."
+                )
+            try:
+                parsed[name] = ast.literal_eval(text)
+            except (ValueError, SyntaxError):
+                parsed[name] = text
+        return parsed

@@ -1,90 +1,79 @@
-"""Files that grow along a stream, and can be cut back to where a checkpoint was."""
+"""Write the records and predictions of a stream; a resumed run truncates them to where its checkpoint was."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import os
 import sys
+from collections.abc import Iterable
 from typing import Any, BinaryIO
 
-from isokern.cli._input import label_lines
+from isokern.cli._input import label_text
 from isokern.evaluation import Record
 
 
-class GrowingFile:
-    """A file to which text is added; "-" is standard output, None no file at all."""
-
-    def __init__(self, path: str | None) -> None:
-        self.path = path
-        self._file: BinaryIO | None = None
-
-    def open(self, size: int) -> None:
-        """Begin after the first ``size`` bytes of what is there."""
-        if self.path == "-":
-            self._file = sys.stdout.buffer
-        elif self.path is not None:
-            if size and (not os.path.isfile(self.path) or os.path.getsize(self.path) < size):
-                raise ValueError(f"--resume needs {self.path} as it was left, with at least {size:,} bytes.")
-            self._file = open(self.path, "r+b" if size else "wb")  # noqa: SIM115
-            if size:
-                self._file.truncate(size)
-                self._file.seek(size)
-
-    def write(self, text: str) -> None:
-        """Add text, for others to read at once."""
-        if self._file is not None:
-            self._file.write(text.encode())
-            self._file.flush()
-
-    def sync(self) -> int:
-        """Make sure that all of it is on the disk, and return its size."""
-        if self._file is None or self.path == "-":
-            return 0
-        os.fsync(self._file.fileno())
-        return self._file.tell()
-
-    def close(self) -> None:
-        """End."""
-        if self._file is not None and self.path != "-":
-            self._file.close()
-
-
 class Outputs:
-    """What a run along a stream writes, a line for each block or row."""
+    """The files of records, one per block, and predictions, one per row; "-" is standard output, None no file."""
 
     def __init__(self, records: str | None, predictions: str | None) -> None:
-        self._as_csv = records is not None and records.endswith(".csv")
-        self._files = {"records": GrowingFile(records), "predictions": GrowingFile(predictions)}
+        paths = {"records": records, "predictions": predictions}
+        self._paths = {name: path for name, path in paths.items() if path is not None}
+        self._files: dict[str, BinaryIO] = {}
+        self._is_csv = records is not None and records.endswith(".csv")
 
-    def open(self, sizes: dict[str, int] | None) -> None:
-        """Begin anew, or after what had been written by a checkpoint."""
-        for name, file in self._files.items():
-            file.open(0 if sizes is None else sizes[name])
+    def open(self, sizes: dict[str, int] | None = None) -> None:
+        """Begin empty files, or continue files after their first ``sizes`` bytes."""
+        for name, path in self._paths.items():
+            size = 0 if sizes is None else sizes[name]
+            self._files[name] = sys.stdout.buffer if path == "-" else _open_after(path, size)
         self._has_header = sizes is not None and sizes["records"] > 0
 
     def add(self, record: Record) -> None:
-        """Write what came of a block."""
+        """Write the record and the predictions of a block."""
         numbers = plain_numbers(record)
-        if self._as_csv:
-            lines = [numbers.values()] if self._has_header else [numbers.keys(), numbers.values()]
-            self._files["records"].write(_csv_text(lines))
+        if not self._is_csv:
+            self._write("records", json.dumps(numbers) + "\n")
+        elif not self._has_header:
+            self._write("records", ",".join(numbers) + "\n" + _csv_line(numbers.values()))
         else:
-            self._files["records"].write(json.dumps(numbers) + "\n")
+            self._write("records", _csv_line(numbers.values()))
         self._has_header = True
         if record.predictions is not None:
-            self._files["predictions"].write(label_lines(record.predictions))
+            labels = record.predictions.tolist()
+            lines_of = {label: f"{label_text(label)}\n" for label in set(labels)}  # a long stream has few labels
+            self._write("predictions", "".join(lines_of[label] for label in labels))
 
     def sync(self) -> dict[str, int]:
-        """Make sure that all of it is on the disk, and return the files' sizes."""
-        return {name: file.sync() for name, file in self._files.items()}
+        """Flush the files to the disk and return their sizes, 0 for what is not a file."""
+        sizes = {"records": 0, "predictions": 0}
+        for name, file in self._files.items():
+            if self._paths[name] != "-":
+                os.fsync(file.fileno())
+                sizes[name] = file.tell()
+        return sizes
 
     def close(self) -> None:
-        """End."""
-        for file in self._files.values():
-            file.close()
+        """Close the files."""
+        for name, file in self._files.items():
+            if self._paths[name] != "-":
+                file.close()
+
+    def _write(self, name: str, text: str) -> None:
+        if name in self._files:
+            self._files[name].write(text.encode())
+            self._files[name].flush()  # other programs may follow the file
+
+
+def _open_after(path: str, size: int) -> BinaryIO:
+    """Open a file to append after its first bytes; what follows them is dropped."""
+    if size and (not os.path.isfile(path) or os.path.getsize(path) < size):
+        raise ValueError(f"{path} must have at least the {size:,} bytes that it had at the checkpoint.")
+    file = open(path, "r+b" if size else "wb")  # noqa: SIM115
+    if size:
+        file.truncate(size)
+        file.seek(size)
+    return file
 
 
 def plain_numbers(record: Record) -> dict[str, Any]:
@@ -93,7 +82,5 @@ def plain_numbers(record: Record) -> dict[str, Any]:
     return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in numbers}
 
 
-def _csv_text(rows: Any) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()
+def _csv_line(numbers: Iterable[Any]) -> str:
+    return ",".join("" if number is None else str(number) for number in numbers) + "\n"

@@ -1,4 +1,4 @@
-"""What commands show: results on standard output, everything else on standard error."""
+"""Print results on standard output; print errors, warnings and progress on standard error."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
+from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -17,7 +17,7 @@ errors = Console(stderr=True, highlight=False)
 
 @contextmanager
 def working(text: str) -> Iterator[None]:
-    """Show that something is going on, where there is a terminal to show it on."""
+    """Show a spinner during the block, if there is a terminal."""
     if not errors.is_terminal:
         yield
         return
@@ -25,8 +25,8 @@ def working(text: str) -> Iterator[None]:
         yield
 
 
-class RateColumn(TextColumn):
-    """Rows per second since the task began."""
+class _RateColumn(ProgressColumn):
+    """Show rows per second."""
 
     def render(self, task: Task) -> Text:
         """Return the rate as text."""
@@ -36,23 +36,23 @@ class RateColumn(TextColumn):
 
 @contextmanager
 def rows_progress(description: str, *, quiet: bool) -> Iterator[Any]:
-    """Give a function (rows, note) that shows how many more rows are done, and how well."""
+    """Show progress during the block; yield a function (n_rows, note) that advances it."""
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
         TextColumn("{task.completed:,.0f} rows"),
-        RateColumn(""),
+        _RateColumn(),
         TextColumn("{task.fields[note]}", markup=False),
         TimeElapsedColumn(),
     )
     is_shown = errors.is_terminal and not quiet
     with Progress(*columns, console=errors, transient=True, disable=not is_shown) as progress:
         task = progress.add_task(description, total=None, note="")
-        yield lambda rows, note="": progress.update(task, advance=rows, note=note)
+        yield lambda n_rows, note="": progress.update(task, advance=n_rows, note=note)
 
 
-def followed(blocks: Iterable[tuple[Any, Any]], description: str, *, quiet: bool) -> Iterator[tuple[Any, Any]]:
-    """Yield blocks and show how many rows have gone by."""
+def with_progress(blocks: Iterable[tuple[Any, Any]], description: str, *, quiet: bool) -> Iterator[tuple[Any, Any]]:
+    """Yield blocks and show how many rows have been processed."""
     with rows_progress(description, quiet=quiet) as advance:
         for X, y in blocks:
             yield X, y
@@ -60,12 +60,12 @@ def followed(blocks: Iterable[tuple[Any, Any]], description: str, *, quiet: bool
 
 
 def print_remark(kind: str, text: str, style: str) -> None:
-    """Print an error or a warning, in one line."""
+    """Print an error or a warning on one line."""
     errors.print(Text.assemble((f"{kind}:", f"bold {style}"), f" {' '.join(text.split())}"), soft_wrap=True)
 
 
 def print_facts(facts: Mapping[str, Any]) -> None:
-    """Print names and values, a line each."""
+    """Print names and values, one pair per line."""
     width = max(len(name) for name in facts)
     for name, value in facts.items():
         results.print(Text(f"{name:<{width}}  {as_text(value)}"), soft_wrap=True)
@@ -83,9 +83,9 @@ def print_table(rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def as_text(value: Any) -> str:
-    """Return a value as a reader likes it: thousands apart, four digits of a fraction."""
-    if isinstance(value, bool) or value is None:
-        return "" if value is None else "yes" if value else "no"
+    """Format a value: thousands separators, four decimals, nothing for None."""
+    if value is None:
+        return ""
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):

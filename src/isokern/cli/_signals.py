@@ -1,4 +1,4 @@
-"""Ctrl-C, and the like, between two blocks rather than within one."""
+"""Handle Ctrl-C and SIGTERM between blocks instead of within one."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 
 
 class Interrupts:
-    """Signals that ask to end: heeded at once while waiting for input, else as soon as a block is done.
+    """Turn SIGINT and SIGTERM into KeyboardInterrupt: at once while waiting for input, else at the end of the block.
 
-    A second signal ends at once in any case, and leaves everything as it stands, whole or not.
+    A second signal exits at once, whatever state the work is in.
     """
 
     def __init__(self) -> None:
-        self._is_busy = False
+        self._is_deferred = False
         self.number: int | None = None
 
     @contextmanager
-    def heeded(self) -> Iterator[Interrupts]:
-        """Let Ctrl-C and a request to terminate raise KeyboardInterrupt, when it does no harm."""
-        before = {number: signal.signal(number, self._heed) for number in (signal.SIGINT, signal.SIGTERM)}
+    def handled(self) -> Iterator[Interrupts]:
+        """Handle signals within the block, and restore the former handlers after it."""
+        before = {number: signal.signal(number, self._handle) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield self
         finally:
@@ -29,19 +29,19 @@ class Interrupts:
                 signal.signal(number, handler)
 
     @contextmanager
-    def put_off(self) -> Iterator[None]:
-        """Put them off to the end of the block."""
-        self._is_busy = True
+    def deferred(self) -> Iterator[None]:
+        """Defer signals to the end of the block."""
+        self._is_deferred = True
         try:
             yield
         finally:
-            self._is_busy = False
+            self._is_deferred = False
         if self.number is not None:
             raise KeyboardInterrupt
 
-    def _heed(self, number: int, frame: Any) -> None:
+    def _handle(self, number: int, frame: Any) -> None:
         if self.number is not None:
             raise SystemExit(128 + number)
         self.number = number
-        if not self._is_busy:
+        if not self._is_deferred:
             raise KeyboardInterrupt

@@ -10,15 +10,14 @@ from scipy.sparse import issparse
 from isokern.cli._show import print_facts, print_table, working
 from isokern.data import DatasetInfo, list_datasets, load_dataset
 
-Name = Annotated[str | None, typer.Argument(help="One of them, to read and, if need be, download.", show_default=False)]
-Folder = Annotated[
-    str | None,
-    typer.Option(help="Where to look first; then $ISOKERN_DATA and the cache.", show_default=False),
-]
 
-
-def data(name: Name = None, folder: Folder = None) -> None:
-    """List the data sets of the paper, or fetch one.
+def data(
+    name: Annotated[str | None, typer.Argument(help="Data set to read, and to download if it is missing.")] = None,
+    folder: Annotated[
+        str | None, typer.Option(help="Folder to search first, before $ISOKERN_DATA and the cache.")
+    ] = None,
+) -> None:
+    """List the data sets of the paper, or read one.
 
     Example: isokern data a9a
     """
@@ -34,7 +33,7 @@ def data(name: Name = None, folder: Folder = None) -> None:
             "training rows": X.shape[0],
             "test rows": found.X_test.shape[0],
             "columns": X.shape[1],
-            "held as": f"{'CSR' if issparse(X) else 'dense'} {X.dtype}",
+            "stored as": f"{'CSR' if issparse(X) else 'dense'} {X.dtype}",
             "share of the second class": float(found.y_train.mean()),
         }
     )
@@ -46,7 +45,7 @@ def _row(info: DatasetInfo, folder: str | None) -> dict[str, Any]:
         "train": info.n_train,
         "test": info.n_test,
         "columns": info.n_features,
-        "not 0 (%)": f"{100 * info.density:.4g}",
+        "nonzero (%)": f"{100 * info.density:.4g}",
         "classes": info.n_classes,
-        "files": "here" if info.find(folder) else "to be downloaded",
+        "files": "here" if info.find(folder) else "to download",
     }

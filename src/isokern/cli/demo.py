@@ -21,31 +21,31 @@ from isokern.data import blocks
 from isokern.evaluation import Prequential
 from isokern.files import replacing
 
-_BLOCK = 1000
+_BLOCK = 1000  # rows
 
-Plot = Annotated[str, typer.Option(help="Where to save the plot.")]
-Rows = Annotated[int, typer.Option(min=2000, help="Length of the generated stream.")]
+Curve = list[tuple[int, float]]  # of (rows seen, accuracy so far)
 
 
-def demo(plot: Plot = "isokern-demo.png", rows: Rows = 500_000) -> None:
-    """See it learn: real rows first, then a long generated stream. Takes under a minute.
+def demo(
+    plot: Annotated[str, typer.Option(help="Save the plot here.")] = "isokern-demo.png",
+    rows: Annotated[int, typer.Option(min=2000, help="Length of the generated stream.")] = 500_000,
+) -> None:
+    """Compare three online learners on handwritten digits and on a long generated stream, in under a minute.
 
     Example: isokern demo
     """
     check_target("--plot", plot)
     X, y = shuffle(*load_digits(return_X_y=True), random_state=0)
-    results.print("[bold]Handwritten digits[/], ten classes: each block of 100 is predicted, then learned")
+    results.print("[bold]Handwritten digits[/], 10 classes: each block of 100 rows is predicted, then learned")
     digits = _race(blocks(X, y, 100), n_initial=100, classes=range(10), n_rows=len(X))
-    results.print(f"\n[bold]A stream of {rows:,} rows[/], odd rings against even ones around the origin")
+    results.print(f"\n[bold]A stream of {rows:,} rows[/], 2 classes: odd and even rings around the origin")
     rings = _race(_ring_blocks(rows), n_initial=_BLOCK, classes=range(2), n_rows=rows)
     results.print()
     _save_plot(plot, {"Handwritten digits": digits, "Rings": rings})
 
 
-def _race(
-    stream: Iterator[tuple[Any, Any]], *, n_initial: int, classes: Any, n_rows: int
-) -> dict[str, list[tuple[int, float]]]:
-    """Lead learners along a stream, show how they do, and return the accuracy of each along it."""
+def _race(stream: Iterator[tuple[Any, Any]], *, n_initial: int, classes: Any, n_rows: int) -> dict[str, Curve]:
+    """Run learners along a stream, show their accuracy and speed, and return their accuracy along it."""
     learners = {
         "IK-OGD": IKOGDClassifier(n_cells=min(256, n_initial), n_initial=n_initial, random_state=0),
         "NOGD": NOGDClassifier(n_initial=n_initial, random_state=0),
@@ -53,7 +53,7 @@ def _race(
     }
     runs = {name: Prequential(learner, classes=list(classes)) for name, learner in learners.items()}
     seconds = dict.fromkeys(runs, 0.0)
-    curves: dict[str, list[tuple[int, float]]] = {name: [] for name in runs}
+    curves: dict[str, Curve] = {name: [] for name in runs}
     n_seen = 0
     with Live(console=results, refresh_per_second=8) as live:
         for X, y in stream:
@@ -68,8 +68,8 @@ def _race(
     return curves
 
 
-def _table(n_seen: int, seconds: dict[str, float], curves: dict[str, list[tuple[int, float]]]) -> Table:
-    """Return how learners have done so far."""
+def _table(n_seen: int, seconds: dict[str, float], curves: dict[str, Curve]) -> Table:
+    """Return a table of the learners' accuracy and throughput so far."""
     table = Table(box=None, pad_edge=False, title=f"{n_seen:,} rows, {_memory()}", title_justify="left")
     table.add_column("learner", min_width=12)
     table.add_column("accuracy so far", justify="right", min_width=16)
@@ -81,7 +81,7 @@ def _table(n_seen: int, seconds: dict[str, float], curves: dict[str, list[tuple[
 
 
 def _ring_blocks(n_rows: int) -> Iterator[tuple[Any, Any]]:
-    """Yield rows of four columns, and whether the first two lie in an odd or even ring around the origin."""
+    """Yield rows of four columns; the label is the parity of the ring that the first two columns lie in."""
     rng = np.random.default_rng(0)
     for begin in range(0, n_rows, _BLOCK):
         X = rng.uniform(-1, 1, size=(min(_BLOCK, n_rows - begin), 4))
@@ -89,15 +89,15 @@ def _ring_blocks(n_rows: int) -> Iterator[tuple[Any, Any]]:
 
 
 def _memory() -> str:
-    """Return the memory of this process, where the system tells it."""
+    """Return the resident memory of this process, which only Linux tells."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             return f"{int(file.read().split()[1]) * os.sysconf('SC_PAGE_SIZE') / 2**20:,.0f} MB of memory"
     except OSError:
-        return "memory not known"
+        return "memory unknown"
 
 
-def _save_plot(path: str, races: dict[str, dict[str, list[tuple[int, float]]]]) -> None:
+def _save_plot(path: str, races: dict[str, dict[str, Curve]]) -> None:
     try:
         figure, panels = plotting.new_figure(len(races))
     except ImportError as error:
@@ -107,4 +107,4 @@ def _save_plot(path: str, races: dict[str, dict[str, list[tuple[int, float]]]]) 
         plotting.accuracy_along_stream(panel, curves, title)
     with replacing(path) as file:
         figure.savefig(file, format="png", dpi=150)
-    results.print(f"The plot is in {path}", markup=False)
+    results.print(f"Plot saved to {path}", markup=False)

@@ -8,39 +8,32 @@ from typing import Annotated, Any
 import typer
 
 import isokern
-from isokern.cli import _input
-from isokern.cli._input import Input, listed
-from isokern.cli._options import Block, Device, Metrics, Model, Quiet, use_device
+from isokern.cli._input import File, Input, listed
+from isokern.cli._options import Block, Device, Metrics, Model, Quiet, use_device, with_groups
 from isokern.cli._outputs import plain_numbers
-from isokern.cli._show import followed, print_facts
+from isokern.cli._show import print_facts, with_progress
 from isokern.evaluation import measure
 
-Json = Annotated[bool, typer.Option("--json", help="Print one line of JSON.")]
 
-
+@with_groups()
 def evaluate(
     model: Model,
-    file: _input.File,
+    file: File,
     *,
     metrics: Metrics = "",
     block: Block = 10_000,
-    as_json: Json = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
     device: Device = None,
     quiet: Quiet = False,
-    format: _input.Format = None,
-    label: _input.Label = None,
-    columns: _input.Columns = None,
-    features: _input.Features = None,
-    zero_based: _input.ZeroBased = None,
-    dense: _input.Dense = None,
+    source: Input,
 ) -> None:
-    """Measure a saved model on rows with labels.
+    """Measure how well a saved model predicts the labels of a file.
 
     Example: isokern evaluate a9a.isokern a9a.t --metrics auc,f1
     """
     learner = isokern.load(model)
     use_device(learner, device)
-    source = Input(file, format, label, listed(columns), features, zero_based, dense).with_columns_of(learner)
+    source = source._replace(path=file).with_columns_of(learner)
     source.check_labelled()
     facts = measured(learner, source, metrics, block=block, quiet=quiet)
     if as_json:
@@ -50,11 +43,11 @@ def evaluate(
 
 
 def measured(learner: Any, source: Input, metrics: str, *, block: int, quiet: bool = False) -> dict[str, Any]:
-    """Return how many rows of a file a model predicts right, and other metrics."""
-    blocks = followed(source.blocks(block), "Testing", quiet=quiet)
+    """Return the accuracy and other metrics of a model on a file, and the seconds that it took."""
+    blocks = with_progress(source.blocks(block), "Testing", quiet=quiet)
     seconds = dict.fromkeys(("map_seconds", "predict_seconds"), 0.0)
     facts: dict[str, Any] = {}
-    for record in measure(learner, blocks, metrics=listed(metrics) or ()):
+    for record in measure(learner, blocks, metrics=listed(metrics)):
         seconds = {name: before + getattr(record, name) for name, before in seconds.items()}
         kept = ("n_labelled", "n_correct", "accuracy", *record.metrics)
         facts = {name: value for name, value in plain_numbers(record).items() if name in kept}

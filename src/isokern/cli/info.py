@@ -18,11 +18,11 @@ from isokern.cli._show import print_facts
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow", "backports.zstd", "matplotlib", "torch", "dask")
 _MOST_CLASSES = 10
 
-File = Annotated[str | None, typer.Argument(help="A model that fit or stream has saved.", show_default=False)]
 
-
-def info(file: File = None) -> None:
-    """Say what is in a saved model or, without one, what this installation is.
+def info(
+    file: Annotated[str | None, typer.Argument(help="Model file written by fit or stream.")] = None,
+) -> None:
+    """Describe a saved model or, without one, this installation.
 
     Example: isokern info a9a.isokern
     """
@@ -33,7 +33,7 @@ def _installation() -> dict[str, Any]:
     facts = {
         "isokern": isokern.__version__,
         "Python": platform.python_version(),
-        "machine": f"{platform.machine()}, {joblib.cpu_count()} cores, vectors by {_core.instruction_set()}",
+        "machine": f"{platform.machine()}, {joblib.cpu_count()} cores, {_core.instruction_set()} vector instructions",
     }
     for package in _PACKAGES:
         try:

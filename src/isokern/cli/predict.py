@@ -11,34 +11,26 @@ from typing import Annotated, Any, TextIO
 import typer
 
 import isokern
-from isokern.cli import _input
-from isokern.cli._input import Input, label_text, listed
-from isokern.cli._options import Block, Device, Model, Quiet, check_target, use_device
-from isokern.cli._show import followed
+from isokern.cli._input import File, Input, label_text
+from isokern.cli._options import Block, Device, Model, Quiet, check_target, use_device, with_groups
+from isokern.cli._show import with_progress
 from isokern.files import replacing
 
-Out = Annotated[str, typer.Option("--out", "-o", help="Where to write; - is standard output.")]
-Scores = Annotated[bool, typer.Option("--scores", help="Write scores: a line of classes, then a line for each row.")]
-Probabilities = Annotated[bool, typer.Option("--proba", help="Write probabilities, likewise.")]
 
-
+@with_groups(without=("label",))
 def predict(
     model: Model,
-    file: _input.File,
+    file: File,
     *,
-    out: Out = "-",
-    scores: Scores = False,
-    proba: Probabilities = False,
+    out: Annotated[str, typer.Option("--out", "-o", help="Write predictions here; - is standard output.")] = "-",
+    scores: Annotated[bool, typer.Option("--scores", help="Write scores as CSV, one column per class.")] = False,
+    proba: Annotated[bool, typer.Option("--proba", help="Write probabilities as CSV, one column per class.")] = False,
     block: Block = 1000,
     device: Device = None,
     quiet: Quiet = False,
-    format: _input.Format = None,
-    columns: _input.Columns = None,
-    features: _input.Features = None,
-    zero_based: _input.ZeroBased = None,
-    dense: _input.Dense = None,
+    source: Input,
 ) -> None:
-    """Predict the rows of a file, a line for each; labels in it are not looked at.
+    """Predict each row of a file, one per line; labels in the file are ignored.
 
     Example: isokern predict a9a.isokern a9a.t --out a9a.predicted
     """
@@ -46,11 +38,11 @@ def predict(
     learner = isokern.load(model)
     use_device(learner, device)
     method = _method_name(learner, scores=scores, proba=proba)
-    source = Input(file, format, None, listed(columns), features, zero_based, dense).with_columns_of(learner)
+    source = source._replace(path=file).with_columns_of(learner)
     with _writing(out) as target:
         if method != "predict":
             target.write(",".join(map(label_text, _scored_classes(learner, method))) + "\n")
-        for X, _ in followed(source.blocks(block), "Predicting", quiet=quiet or out == "-"):
+        for X, _ in with_progress(source.blocks(block), "Predicting", quiet=quiet or out == "-"):
             values = getattr(learner, method)(X)
             lines = (",".join(map(label_text, row)) for row in values.reshape(len(values), -1))
             target.writelines(f"{line}\n" for line in lines)
@@ -62,23 +54,23 @@ def _method_name(learner: Any, *, scores: bool, proba: bool) -> str:
         raise ValueError("--scores and --proba must not be given together.")
     method = "decision_function" if scores else "predict_proba" if proba else "predict"
     if not hasattr(learner, method):
-        raise ValueError(f"the model, of class {type(learner).__name__}, cannot do that: it has no {method}.")
+        raise ValueError(f"model must have {method}; got one of class {type(learner).__name__}.")
     return method
 
 
 def _scored_classes(learner: Any, method: str) -> Any:
-    """Return the classes that columns of scores speak for: two classes share one score, for the second."""
+    """Return the classes of the columns of scores; two classes share one column, which is that of the second."""
     is_shared = method == "decision_function" and len(learner.classes_) == 2
     return learner.classes_[1:] if is_shared else learner.classes_
 
 
 @contextmanager
 def _writing(out: str) -> Iterator[TextIO]:
-    """Open a file of text to write, which is there whole or not at all, or standard output."""
+    """Open standard output, or a text file that is replaced only if the block succeeds."""
     if out == "-":
         yield sys.stdout
         return
     with replacing(out) as file:
         text = io.TextIOWrapper(file, encoding="utf-8")
         yield text
-        text.detach()  # which writes what is left, and leaves the file open
+        text.detach()  # flushes the text, and leaves the file open

@@ -1,4 +1,4 @@
-"""How well a learner does: along a stream, each block predicted before it is learned, or on rows held out."""
+"""Evaluate learners: along a stream, where each block is predicted before it is learned, or on held-out rows."""
 
 from isokern.evaluation._holdout import holdout
 from isokern.evaluation._prequential import Prequential, measure, prequential

@@ -1,4 +1,4 @@
-"""Train once, test once."""
+"""Evaluate a learner on held-out rows."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def holdout(
     Parameters
     ----------
     learner : estimator
-        Anything with ``fit`` or, failing that, ``partial_fit``, or a model with ``learn_one`` and ``predict_one`` in
-        river's manner. It is changed in place.
+        A learner with ``fit`` or, failing that, ``partial_fit`` or ``learn_one``, see :func:`prequential`. It is
+        changed in place.
     train, test : pairs (X, y)
-        Rows and labels, as in :func:`prequential`. Rows without a label are not learned and not measured.
+        Rows and labels, as in :func:`prequential`. Rows without a label are neither learned nor measured.
     metrics : str or iterable of str, default=()
-        What to measure beside accuracy, as in :func:`prequential`, but exact.
+        Metrics besides accuracy, as in :func:`prequential`, but all of them exact.
 
     Returns
     -------
@@ -46,17 +46,17 @@ def holdout(
     learner = as_learner(learner)
     if not (hasattr(learner, "fit") or hasattr(learner, "partial_fit")):
         raise ValueError(f"learner must have fit, partial_fit or learn_one; got {type(learner).__name__}.")
-    counted = Metrics(learner, metrics, classification=EXACT)
-    train_rows, train_labels, is_taught = checked_block(*as_pair(train, "train"))
+    measured = Metrics(learner, metrics, classification=EXACT)
+    train_rows, train_labels, is_learned = checked_block(*as_pair(train, "train"))
     test_rows, labels, has_label = checked_block(*as_pair(test, "test"))
-    taught = train_rows if is_taught.all() else Block(train_rows).take(is_taught).rows
+    learned = train_rows if is_learned.all() else Block(train_rows).take(is_learned).rows
     learn = learner.fit if hasattr(learner, "fit") else learner.partial_fit
-    _, fit_seconds = timed(learn, taught, train_labels)
+    _, fit_seconds = timed(learn, learned, train_labels)
     block, map_seconds = timed(mapped, learner, test_rows)
-    predictions, predict_seconds = timed(block.method_of(learner, "predict"), block.rows)
+    predictions, predict_seconds = timed(block.call, learner, "predict")
     accuracy = math.nan
     if len(labels):
-        counted.add(labels, outputs(learner, block.take(has_label), predictions[has_label], counted.needs))
+        measured.add(labels, outputs(learner, block.take(has_label), predictions[has_label], measured.needs))
         accuracy = float(np.mean(predictions[has_label] == labels))
     return HoldoutRecord(
         n_train=len(train_labels),
@@ -65,6 +65,6 @@ def holdout(
         fit_seconds=fit_seconds,
         predict_seconds=map_seconds + predict_seconds,
         n_support=n_support_of(learner),
-        metrics=counted.values(),
+        metrics=measured.values(),
         predictions=predictions,
     )

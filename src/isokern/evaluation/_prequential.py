@@ -1,4 +1,4 @@
-"""Predict, then learn: the evaluation of a learner along a stream."""
+"""Evaluate a learner along a stream: predict each block, then learn it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from isokern.evaluation.records import Record
 
 
 class Prequential:
-    """Evaluate a learner block by block, in a way that can be stopped and gone on with.
+    """Evaluate a learner block by block; the evaluation can be saved and resumed between blocks.
 
-    This is :func:`prequential` for those who hold the loop themselves.
+    This is :func:`prequential` for callers that write the loop themselves.
 
     Parameters
     ----------
@@ -35,9 +35,9 @@ class Prequential:
     >>> from isokern.evaluation import Prequential
     >>> X, y = np.array([[-1.0], [1.0], [-2.0], [2.0]]), np.array([0, 1, 0, 1])
     >>> run = Prequential(SGDClassifier(random_state=0), classes=[0, 1])
-    >>> run.step(X[:2], y[:2]).n_seen  # the learner knew nothing yet
+    >>> run.step(X[:2], y[:2]).n_seen  # the learner was not fitted yet
     0
-    >>> state = run.state()  # to be saved along with run.learner
+    >>> state = run.state()  # save it together with run.learner
     >>> later = Prequential(run.learner, classes=[0, 1]).restore(state)
     >>> later.step(X[2:], y[2:]).accuracy
     1.0
@@ -51,8 +51,8 @@ class Prequential:
         self.learner = as_learner(learner)
         if not hasattr(self.learner, self._NEEDS):
             raise ValueError(
-                f"learner must have {self._NEEDS} or learn_one; got {type(learner).__name__}. Use holdout for one "
-                "that only has fit."
+                f"learner must have {self._NEEDS} or learn_one; got {type(learner).__name__}. Use holdout for learners "
+                "that only have fit."
             )
         if not is_integer(delay, at_least=0):
             raise ValueError(f"delay must be an integer of at least 0; got {delay!r}.")
@@ -66,14 +66,14 @@ class Prequential:
         self._waiting: list[tuple[Block, NDArray[Any]]] = []
 
     def step(self, X: ArrayLike, y: ArrayLike | None) -> Record:
-        """Predict a block, count how many rows were right, then learn it, or the one whose labels come with it.
+        """Predict a block, measure the predictions, then learn the block, or the one that is ``delay`` blocks older.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n, d)
-            If there are no rows, nothing happens.
+            An empty block changes nothing.
         y : array-like of shape (n,) or None
-            Labels; None, NaN and pandas' NA where there is none.
+            Labels; None, NaN or pandas' NA if one is missing.
 
         Returns
         -------
@@ -81,23 +81,23 @@ class Prequential:
         """
         rows, labels, has_label = checked_block(X, y)
         if not len(has_label):
-            return self._record(None, math.nan)
+            return self._record()
         block, map_seconds = timed(mapped, self.learner, rows)
         predictions, predict_seconds = timed(self._predict, block)
-        # A block that waits is a copy, since its owner may use the same memory for the next one.
+        # A block that waits for its labels must be a copy: the caller may reuse the memory for the next block.
         labelled = block.take(has_label) if self._delay or not has_label.all() else block
         given = None
         if predictions is not None and len(labels):
             given = outputs(self.learner, labelled, predictions[has_label], self._metrics.needs)
         _, learn_seconds = timed(self._take_in, labelled, labels)
-        # Counted last, so that a block that cannot be learned leaves the evaluation as it was.
+        # Counted last, so that a block that cannot be learned leaves the evaluation unchanged.
         block_accuracy = self._count(labels, given)
         self._totals["n_seen"] += 0 if predictions is None else len(predictions)
         map_seconds = map_seconds if block.are_cells else 0.0
         return self._record(predictions, block_accuracy, map_seconds, predict_seconds, learn_seconds)
 
     def finish(self) -> Self:
-        """Learn the blocks whose labels are still to come.
+        """Learn the blocks that still wait for their labels.
 
         Returns
         -------
@@ -109,14 +109,14 @@ class Prequential:
         return self
 
     def state(self) -> dict[str, Any]:
-        """Return all that has been counted and what waits for its labels, as numbers, strings, lists and arrays.
+        """Return the totals and the waiting blocks as numbers, strings, lists and arrays.
 
-        The learner is not part of it and has to be saved along with it.
+        Save the learner together with the state, which does not contain it.
 
         Returns
         -------
         state : dict
-            For :meth:`restore`. Rows that wait may be sparse, and then are CSR.
+            For :meth:`restore`. Waiting rows that are sparse are CSR.
         """
         return {
             **self._totals,
@@ -128,7 +128,7 @@ class Prequential:
         }
 
     def restore(self, state: dict[str, Any]) -> Self:
-        """Go on where another evaluation of the same learner stood.
+        """Continue an evaluation of the same learner.
 
         Parameters
         ----------
@@ -141,21 +141,21 @@ class Prequential:
         """
         for name, value in (("delay", self._delay), ("metrics", self._metrics.names)):
             if value != state[name]:
-                raise ValueError(f"{name} must be {state[name]!r}, as in the evaluation to go on with; got {value!r}.")
+                raise ValueError(f"{name} must be {state[name]!r}, as in the saved evaluation; got {value!r}.")
         self._totals = {name: state[name] for name in self._totals}
         self._has_learned = state["has_learned"]
         self._metrics.restore(state["counters"])
-        self._waiting = [(Block.restored(late["block"]), late["labels"]) for late in state["waiting"]]
+        self._waiting = [(Block.from_state(late["block"]), late["labels"]) for late in state["waiting"]]
         return self
 
     def _predict(self, block: Block) -> NDArray[Any] | None:
         try:
-            return np.asarray(block.method_of(self.learner, "predict")(block.rows))
+            return np.asarray(block.call(self.learner, "predict"))
         except NotFittedError:
             return None
 
     def _take_in(self, block: Block, labels: NDArray[Any]) -> None:
-        """Let a block wait for its labels, and learn the one whose labels are there."""
+        """Put a block in the queue, and learn the oldest one if its labels have arrived."""
         waiting = [*self._waiting, (block, labels)]
         if len(waiting) > self._delay:
             self._learn(*waiting.pop(0))
@@ -165,11 +165,11 @@ class Prequential:
         if not len(labels):
             return
         first = {} if self._has_learned or self._classes is None else {"classes": self._classes}
-        block.method_of(self.learner, "partial_fit")(block.rows, labels, **first)
+        block.call(self.learner, "partial_fit", labels, **first)
         self._has_learned = True
 
     def _count(self, labels: NDArray[Any], given: Outputs | None) -> float:
-        """Count rows with labels and return the share of them that was predicted right."""
+        """Add rows with labels to the totals, and return the accuracy of these rows."""
         if given is None:
             return math.nan
         self._metrics.add(labels, given)
@@ -178,8 +178,14 @@ class Prequential:
         self._totals["n_labelled"] += len(labels)
         return n_correct / len(labels)
 
-    def _record(self, predictions: NDArray[Any] | None, block_accuracy: float, *seconds: float) -> Record:
-        map_seconds, predict_seconds, learn_seconds = seconds or (0.0, 0.0, 0.0)
+    def _record(
+        self,
+        predictions: NDArray[Any] | None = None,
+        block_accuracy: float = math.nan,
+        map_seconds: float = 0.0,
+        predict_seconds: float = 0.0,
+        learn_seconds: float = 0.0,
+    ) -> Record:
         n_labelled, n_correct = self._totals["n_labelled"], self._totals["n_correct"]
         accuracy = n_correct / n_labelled if n_labelled else math.nan
         return Record(
@@ -197,15 +203,15 @@ class Prequential:
         )
 
 
-class Measured(Prequential):
-    """The same for a learner that stays as it is."""
+class _Measured(Prequential):
+    """Evaluate a fitted learner, which learns nothing more."""
 
     _NEEDS = "predict"
 
     def _predict(self, block: Block) -> NDArray[Any]:
         predictions = super()._predict(block)
         if predictions is None:
-            raise NotFittedError(f"learner must be fitted; got {type(self.learner).__name__} that is not.")
+            raise NotFittedError(f"learner must be fitted; got an unfitted {type(self.learner).__name__}.")
         return predictions
 
     def _take_in(self, block: Block, labels: NDArray[Any]) -> None:
@@ -213,14 +219,14 @@ class Measured(Prequential):
 
 
 def measure(learner: Any, blocks: Iterable[tuple[Any, Any]], *, metrics: str | Iterable[str] = ()) -> Iterator[Record]:
-    """Predict each block of a stream with a learner that stays as it is; yield a record for each.
+    """Predict each block of a stream with a fitted learner, which learns nothing; yield one record per block.
 
-    So a fitted model is tested on more rows than fit into memory.
+    Use it to test a model on more rows than fit into memory.
 
     Parameters
     ----------
     learner : estimator
-        Anything with ``predict``.
+        A fitted learner with ``predict``.
     blocks, metrics
         See :func:`prequential`.
 
@@ -239,7 +245,7 @@ def measure(learner: Any, blocks: Iterable[tuple[Any, Any]], *, metrics: str | I
     >>> [record.n_seen for record in measure(model, blocks(X[1200:], y[1200:], 500))]
     [500, 597]
     """
-    return _records(Measured(learner, metrics=metrics), blocks)
+    return _records(_Measured(learner, metrics=metrics), blocks)
 
 
 def prequential(
@@ -250,7 +256,7 @@ def prequential(
     delay: int = 0,
     metrics: str | Iterable[str] = (),
 ) -> Iterator[Record]:
-    """Predict each block of a stream with what was learned before it, then learn it; yield a record for each.
+    """Predict each block of a stream with what was learned before it, then learn it; yield one record per block.
 
     It stands for this loop, in which a learner on the Isolation Kernel maps each row only once::
 
@@ -260,28 +266,27 @@ def prequential(
             learner.partial_fit(X, y)
             yield n_correct / n_labelled
 
-    A block that meets a learner that has learned nothing at all is learned, but neither predicted nor counted. Rows
-    without a label are predicted, but neither counted nor learned. Empty blocks are left out.
+    A block that comes before the learner is fitted is learned, but neither predicted nor counted. Rows without a label
+    are predicted, but neither counted nor learned. Empty blocks are skipped.
 
     Parameters
     ----------
     learner : estimator
-        Anything with ``partial_fit`` and ``predict``, or a model with ``learn_one`` and ``predict_one`` in river's
-        manner. It is changed in place.
+        A learner with ``partial_fit`` and ``predict``, or a model with ``learn_one`` and ``predict_one`` like those of
+        river. It is changed in place.
     blocks : iterable of pairs (X, y)
-        X is an array, CSR or data frame; y is None if no row has a label, and else has None, NaN or pandas' NA where
-        there is none.
+        X is an array, CSR matrix or data frame. y is None if all labels are missing; single missing labels are None,
+        NaN or pandas' NA.
     classes : array-like, default=None
-        All classes there will be, for learners that must be told in their first ``partial_fit``.
+        All classes, for learners whose first ``partial_fit`` needs them.
     delay : int, default=0
-        How many blocks labels are late: those of block i are learned after block i + delay is predicted. The record
-        of block i counts its own rows all the same. What is late at the end is learned after the last record.
+        The number of blocks by which labels are late: block i is learned after block i + delay is predicted. The
+        record of block i counts its own rows nevertheless. After the last record, the waiting blocks are learned.
     metrics : str or iterable of str, default=()
-        What to measure beside accuracy. For classifiers "balanced_accuracy", "f1" (of the second of two classes, the
-        one that positive scores speak for; of more classes, their mean), "kappa" and "log_loss"; for two classes also
-        "auc" and "average_precision", in which scores that differ by less than 0.4 % may count as tied. For
-        regressors "mae", "rmse" and "r2", which are all measured if none is named. Their memory does not grow with
-        the stream.
+        Metrics besides accuracy. For classifiers: "balanced_accuracy", "f1" (of two classes, F1 of the second, which
+        positive scores stand for; of more classes, the mean), "kappa" and "log_loss"; for two classes also "auc" and
+        "average_precision", which may treat scores that differ by less than 0.4 % as ties. For regressors: "mae",
+        "rmse" and "r2", which are all measured if none is named. All need constant memory.
 
     Yields
     ------
@@ -303,7 +308,7 @@ def prequential(
     900 True
     1200 True
     """
-    # Not a generator itself, so that wrong arguments are told at once.
+    # Not a generator itself, so that wrong arguments raise at once.
     return _records(Prequential(learner, classes=classes, delay=delay, metrics=metrics), blocks)
 
 

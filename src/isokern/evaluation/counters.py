@@ -1,7 +1,8 @@
-"""What metrics need to know of all rows so far, in memory that does not grow with their number."""
+"""Keep what metrics need to know of all rows so far, in memory that does not grow with the number of rows."""
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
@@ -11,36 +12,46 @@ from numpy.typing import NDArray
 from isokern.evaluation.learner import Outputs
 
 
-class Confusion:
-    """How often rows of each class were predicted as each class; it grows when there are new classes."""
+class Counter:
+    """The base of counters: their attributes are plain values and arrays, and are their state."""
+
+    def state(self) -> dict[str, Any]:
+        """Return a copy of the state."""
+        return copy.deepcopy(vars(self))
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from a state."""
+        vars(self).update(copy.deepcopy(state))
+
+
+class Confusion(Counter):
+    """A confusion matrix (true class, predicted class), which grows with the classes."""
 
     needs = "predictions"
 
     def __init__(self) -> None:
-        self.classes: NDArray[Any] | None = None
+        self.classes: list[Any] = []
         self.counts = np.zeros((0, 0), dtype=np.int64)
 
     def add(self, truth: NDArray[Any], given: Outputs) -> None:
-        """Count rows."""
-        parts = [part for part in (self.classes, given.classes, truth, given.predictions) if part is not None]
-        classes = np.unique(np.concatenate(parts))
-        if self.classes is not None and len(classes) > len(self.classes):
-            place = np.searchsorted(classes, self.classes)
+        """Add rows."""
+        parts = (self.classes, given.classes, truth, given.predictions)
+        classes = np.unique(np.concatenate([part for part in parts if part is not None and len(part)]))
+        if len(classes) > len(self.classes):
             counts = np.zeros((len(classes), len(classes)), dtype=np.int64)
-            counts[np.ix_(place, place)] = self.counts
-            self.counts = counts
-        elif self.classes is None:
-            self.counts = np.zeros((len(classes), len(classes)), dtype=np.int64)
-        self.classes = classes
+            if self.classes:
+                place = np.searchsorted(classes, self.classes)
+                counts[np.ix_(place, place)] = self.counts
+            self.classes, self.counts = classes.tolist(), counts
         np.add.at(self.counts, (np.searchsorted(classes, truth), np.searchsorted(classes, given.predictions)), 1)
 
     def balanced_accuracy(self) -> float:
-        """Return the mean share of rows predicted right, over the classes there were rows of."""
+        """Return the mean recall of the classes that have rows."""
         n_rows = self.counts.sum(axis=1)
         return _mean(self.counts.diagonal()[n_rows > 0] / n_rows[n_rows > 0])
 
     def f1(self) -> float:
-        """Return F1 of the second of two classes; of more, the mean over those that rows had or were given."""
+        """Return F1 of the second of two classes, or the mean F1 of more classes that have rows or predictions."""
         n_either = self.counts.sum(axis=0) + self.counts.sum(axis=1)
         is_counted = n_either > 0
         if len(n_either) <= 2:
@@ -48,35 +59,14 @@ class Confusion:
         return _mean(2 * self.counts.diagonal()[is_counted] / n_either[is_counted])
 
     def kappa(self) -> float:
-        """Return Cohen's kappa: how far predictions agree with the truth beyond chance."""
+        """Return Cohen's kappa: the agreement of predictions and labels beyond chance."""
         n = float(self.counts.sum())
         by_chance = float(self.counts.sum(axis=0, dtype=float) @ self.counts.sum(axis=1, dtype=float))
         return ratio(n * float(self.counts.trace()) - by_chance, n * n - by_chance)
 
-    def state(self) -> dict[str, Any]:
-        """Return plain values and arrays."""
-        return {"classes": [] if self.classes is None else self.classes.tolist(), "counts": self.counts.copy()}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
-        self.classes = np.array(state["classes"]) if len(state["classes"]) else None
-        self.counts = state["counts"].copy()
-
-
-class Sums:
-    """Base of what is kept as a few running sums, all of them numbers."""
-
-    def state(self) -> dict[str, Any]:
-        """Return plain values."""
-        return dict(vars(self))
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
-        vars(self).update(state)
-
-
-class Surprise(Sums):
-    """Running sum of the logarithms of the probabilities that the true classes were given."""
+class LogLoss(Counter):
+    """The sum of the negative logarithms of the true classes' probabilities."""
 
     needs = "probabilities"
 
@@ -84,7 +74,7 @@ class Surprise(Sums):
         self.n, self.total = 0, 0.0
 
     def add(self, truth: NDArray[Any], given: Outputs) -> None:
-        """Count rows; a class that the learner does not know has the smallest probability."""
+        """Add rows; a class that the learner does not know has the smallest probability."""
         assert given.classes is not None and given.probabilities is not None
         place = np.searchsorted(given.classes, truth).clip(max=len(given.classes) - 1)
         shares = np.where(given.classes[place] == truth, given.probabilities[np.arange(len(truth)), place], 0.0)
@@ -93,12 +83,12 @@ class Surprise(Sums):
         self.n += len(truth)
 
     def log_loss(self) -> float:
-        """Return the mean negative logarithm."""
+        """Return the mean."""
         return ratio(self.total, self.n)
 
 
-class Errors(Sums):
-    """Running sums of a regressor's errors, and of what its targets differ from their mean."""
+class Errors(Counter):
+    """Sums of a regressor's absolute and squared errors, and of the targets' squared deviations from their mean."""
 
     needs = "predictions"
 
@@ -107,12 +97,12 @@ class Errors(Sums):
         self.absolute, self.squared, self.spread = 0.0, 0.0, 0.0
 
     def add(self, truth: NDArray[Any], given: Outputs) -> None:
-        """Count rows."""
+        """Add rows."""
         errors = truth - given.predictions
         self.absolute += float(np.abs(errors).sum())
         self.squared += float(errors @ errors)
         n, mean = len(truth), float(truth.mean())
-        # The sums of squares around two means join into one around the common mean.
+        # Chan et al.'s parallel variance: merge the squared deviations from two means into those from the common mean.
         away = mean - self.mean
         self.spread += float(np.square(truth - mean).sum()) + away**2 * self.n * n / (self.n + n)
         self.n += n
@@ -123,16 +113,16 @@ class Errors(Sums):
         return ratio(self.absolute, self.n)
 
     def rmse(self) -> float:
-        """Return the root of the mean squared error."""
+        """Return the root mean squared error."""
         return math.sqrt(ratio(self.squared, self.n))
 
     def r2(self) -> float:
-        """Return the share of the targets' variance that is predicted."""
+        """Return the share of the targets' variance that is explained."""
         return 1.0 - ratio(self.squared, self.spread)
 
 
 def ratio(numerator: float, denominator: float) -> float:
-    """Return a quotient, NaN where there is none."""
+    """Return a quotient; NaN if the denominator is zero."""
     return float(numerator / denominator) if denominator > 0 else math.nan
 
 

@@ -1,4 +1,4 @@
-"""What an evaluation asks of a learner, whether it takes blocks, single rows, or the cells of its own map."""
+"""Adapt learners to evaluations: learners of blocks, of single rows, and of the cells of their own map."""
 
 from __future__ import annotations
 
@@ -22,21 +22,22 @@ _LIBRARIES = ("pandas", "polars")
 
 
 class Block(NamedTuple):
-    """Rows as a learner takes them: as they came or, once it has a map, as cells."""
+    """Rows, or the cells that a learner's map gives for them."""
 
     rows: Any
     are_cells: bool = False
 
-    def method_of(self, learner: Any, name: str) -> Callable[..., Any]:
-        """Return the learner's method for such rows."""
-        return getattr(_chosen(learner), f"{name}_cells") if self.are_cells else getattr(learner, name)
+    def call(self, learner: Any, method: str, *arguments: Any, **options: Any) -> Any:
+        """Call a method of a learner, such as predict, with these rows or cells."""
+        function = getattr(_chosen(learner), f"{method}_cells") if self.are_cells else getattr(learner, method)
+        return function(self.rows, *arguments, **options)
 
-    def take(self, which: NDArray[np.bool_]) -> Self:
-        """Return a copy of some of the rows."""
-        return self._replace(rows=_safe_indexing(self.rows, np.flatnonzero(which)))
+    def take(self, mask: NDArray[np.bool_]) -> Self:
+        """Return a copy of some rows."""
+        return self._replace(rows=_safe_indexing(self.rows, np.flatnonzero(mask)))
 
     def state(self) -> dict[str, Any]:
-        """Return arrays and plain values; a data frame becomes its columns."""
+        """Return plain values and arrays; a data frame becomes its columns."""
         if not hasattr(self.rows, "columns"):
             return {"rows": self.rows, "are_cells": self.are_cells}
         names = list(self.rows.columns)
@@ -44,8 +45,8 @@ class Block(NamedTuple):
         return {"library": type(self.rows).__module__.split(".")[0], "names": names, "columns": columns}
 
     @classmethod
-    def restored(cls, state: dict[str, Any]) -> Self:
-        """Return the block that has this state."""
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Return the block that has a state."""
         if "rows" in state:
             return cls(state["rows"], state["are_cells"])
         columns = dict(zip(state["names"], state["columns"], strict=True))
@@ -55,7 +56,7 @@ class Block(NamedTuple):
 
 
 class Outputs(NamedTuple):
-    """What a learner says of rows; scores and probabilities only where a metric needs them."""
+    """The outputs of a learner for some rows; scores and probabilities only if a metric needs them."""
 
     classes: NDArray[Any] | None
     predictions: NDArray[Any]
@@ -64,20 +65,20 @@ class Outputs(NamedTuple):
 
 
 def as_learner(learner: Any) -> Any:
-    """Return a learner of blocks: itself, or a model that learns one row at a time made into one."""
+    """Return a learner of blocks; wrap a model that learns one row at a time."""
     is_one_by_one = hasattr(learner, "learn_one") and not hasattr(learner, "partial_fit")
     return OneByOne(learner) if is_one_by_one else learner
 
 
 def learns_numbers(learner: Any) -> bool:
-    """Return whether a learner is a regressor; anything that does not say so is a classifier."""
+    """Return whether a learner declares itself a regressor."""
     if hasattr(learner, "__sklearn_tags__"):
         return is_regressor(learner)
     return getattr(learner, "_estimator_type", None) == "regressor"
 
 
 def mapped(learner: Any, rows: Any) -> Block:
-    """Return rows as the learner's cells if it has a map, so that predicting and learning share one mapping."""
+    """Return rows as cells if the learner has a map, so that predicting and learning map them only once."""
     chosen = _chosen(learner)
     if isinstance(chosen, IKOGDClassifier | IKOGDRegressor) and hasattr(chosen, "learned_"):
         return Block(chosen.map_rows(rows), are_cells=True)
@@ -85,14 +86,14 @@ def mapped(learner: Any, rows: Any) -> Block:
 
 
 def _chosen(learner: Any) -> Any:
-    """Return the learner that a search has chosen, or the learner itself."""
+    """Return the best estimator of a fitted search, else the learner itself."""
     return getattr(learner, "best_estimator_", learner) if isinstance(learner, IKOGDClassifierCV) else learner
 
 
 def outputs(learner: Any, block: Block, predictions: NDArray[Any], needs: set[str]) -> Outputs:
-    """Return all that metrics need to know of rows that have been predicted."""
+    """Return the outputs that metrics need for rows that have been predicted."""
     scores = _scores(learner, block) if "scores" in needs else None
-    probabilities = block.method_of(learner, "predict_proba")(block.rows) if "probabilities" in needs else None
+    probabilities = block.call(learner, "predict_proba") if "probabilities" in needs else None
     classes = getattr(learner, "classes_", None)
     if classes is None and needs & {"scores", "probabilities"}:
         raise ValueError(f"learner must have classes_, in the order of its scores; got {type(learner).__name__}.")
@@ -101,19 +102,20 @@ def outputs(learner: Any, block: Block, predictions: NDArray[Any], needs: set[st
 
 def _scores(learner: Any, block: Block) -> NDArray[np.float64]:
     if hasattr(learner, "decision_function"):
-        return np.asarray(block.method_of(learner, "decision_function")(block.rows), dtype=np.float64)
-    probabilities = np.asarray(block.method_of(learner, "predict_proba")(block.rows), dtype=np.float64)
-    # The logit tells probabilities near 1 apart as well as those near 0; between 0 and 1 it is from -745 to 37.
+        return np.asarray(block.call(learner, "decision_function"), dtype=np.float64)
+    probabilities = np.asarray(block.call(learner, "predict_proba"), dtype=np.float64)
+    # Scores are ranked with relative precision. The logit keeps probabilities near 1 as distinct as those near 0;
+    # it is between -745 and 37, except at 0 and 1, where it is infinite.
     return logit(probabilities.clip(0, 1)).clip(-1e3, 1e3)
 
 
 def n_support_of(learner: Any) -> int | None:
-    """Return the number of support vectors, where the learner has one."""
+    """Return the number of support vectors; None if the learner has no such number."""
     n_support = getattr(learner, "n_support_", None)
     return int(n_support) if isinstance(n_support, Integral) else None
 
 
 def timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
-    """Return what a function returns, and the seconds it took."""
+    """Return the result of a function, and the seconds that it took."""
     started = time.perf_counter()
     return function(*arguments), time.perf_counter() - started

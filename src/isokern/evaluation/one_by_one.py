@@ -1,4 +1,4 @@
-"""Models that learn one row at a time, in river's manner, as learners of blocks."""
+"""Wrap models that learn one row at a time, like those of river, as learners of blocks."""
 
 from __future__ import annotations
 
@@ -14,38 +14,36 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags, RegressorTags, check_array, check_consistent_length
 from sklearn.utils.metaestimators import available_if
 
-_KINDS = ("classifier", "regressor")
-
 
 class OneByOne(BaseEstimator):
-    """Make a learner of blocks from a model with ``learn_one(x, y)`` and ``predict_one(x)``, as river's are.
+    """Turn a model with ``learn_one(x, y)`` and ``predict_one(x)``, like those of river, into a learner of blocks.
 
-    A row becomes a dict from the names of a data frame's columns, or from column numbers; a sparse row has only its
-    stored values in it. :func:`prequential` and :func:`holdout` wrap such models by themselves.
+    A row becomes a dict whose keys are the column names of a data frame, else column numbers; a sparse row has only
+    its stored values. :func:`prequential` and :func:`holdout` wrap such models themselves.
 
     Parameters
     ----------
     model : object
-        The model, which learns in place. Probabilities need ``predict_proba_one(x)``, a dict by label.
+        The model, which learns in place. ``predict_proba`` needs ``predict_proba_one(x)``, a dict by label.
     kind : {"classifier", "regressor"} or None, default=None
-        What it predicts. None means what river says of a model of its own, else a classifier.
+        What the model predicts. None: regressors of river are regressors, all other models classifiers.
 
     Attributes
     ----------
     classes_ : ndarray
-        The labels met so far, sorted, as learned or in the model's probabilities.
+        The labels learned or given probabilities so far, sorted.
 
     Examples
     --------
     >>> from isokern.evaluation import OneByOne
-    >>> class Commonest:
+    >>> class Majority:
     ...     def __init__(self):
     ...         self.counts = {}
     ...     def learn_one(self, x, y):
     ...         self.counts[y] = self.counts.get(y, 0) + 1
     ...     def predict_one(self, x):
     ...         return max(self.counts, key=self.counts.get, default=None)
-    >>> model = OneByOne(Commonest()).partial_fit([[1.0], [2.0], [3.0]], ["a", "b", "b"])
+    >>> model = OneByOne(Majority()).partial_fit([[1.0], [2.0], [3.0]], ["a", "b", "b"])
     >>> model.predict([[4.0]]).tolist()
     ['b']
     """
@@ -64,7 +62,7 @@ class OneByOne(BaseEstimator):
         X : {array-like, sparse matrix, data frame} of shape (n, d)
         y : array-like of shape (n,)
         classes : array-like, default=None
-            Labels to know of ahead.
+            Labels that may come later.
 
         Returns
         -------
@@ -73,7 +71,7 @@ class OneByOne(BaseEstimator):
         check_consistent_length(X, y)
         targets = np.asarray(y).tolist()
         if not self._is_regressor():
-            self._meet({*targets, *([] if classes is None else np.asarray(classes).tolist())})
+            self._add_classes({*targets, *([] if classes is None else np.asarray(classes).tolist())})
         for x, target in zip(_dicts(X), targets, strict=True):
             self.model.learn_one(x, target)
         return self
@@ -107,17 +105,17 @@ class OneByOne(BaseEstimator):
         probabilities : ndarray of shape (n, n_classes)
         """
         shares = [self.model.predict_proba_one(x) for x in _dicts(X)]
-        self._meet({label for share in shares for label in share})
+        self._add_classes({label for share in shares for label in share})
         return np.array([[share.get(label, 0.0) for label in self.classes_.tolist()] for share in shares])
 
-    def _meet(self, labels: set[Any]) -> None:
+    def _add_classes(self, labels: set[Any]) -> None:
         known = self.classes_.tolist() if hasattr(self, "classes_") else []
         self.classes_ = np.array(sorted({*known, *labels}))
 
     def _is_regressor(self) -> bool:
-        if self.kind is not None and self.kind not in _KINDS:
+        if self.kind not in (None, "classifier", "regressor"):
             raise ValueError(f'kind must be None, "classifier" or "regressor"; got {self.kind!r}.')
-        if self.kind is None and "river.base" in sys.modules:  # else the model is none of river's
+        if self.kind is None and "river.base" in sys.modules:  # else the model cannot be one of river's
             return isinstance(_last_step(self.model), sys.modules["river.base"].Regressor)
         return self.kind == "regressor"
 
@@ -147,7 +145,7 @@ def _dicts(X: Any) -> Iterator[dict[Any, Any]]:
 
 
 def _last_step(model: Any) -> Any:
-    """Return what predicts at the end of a pipeline."""
+    """Return the last step of a river pipeline, else the model itself."""
     while hasattr(model, "steps"):
         model = list(model.steps.values())[-1]
     return model

@@ -1,4 +1,4 @@
-"""The results of an evaluation."""
+"""Define the records that evaluations return."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from numpy.typing import NDArray
 
 
 class Numbers:
-    """Base of the records, which have metrics and predictions beside their numbers."""
+    """The base of records, which have numbers, metrics and predictions."""
 
     metrics: dict[str, float]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the numbers by name, those of the metrics among them, without the predictions."""
+        """Return the numbers and the metrics by name, without the predictions."""
         numbers = {name: value for name, value in vars(self).items() if name not in ("metrics", "predictions")}
         return numbers | self.metrics
 
 
 @dataclass(frozen=True)
 class Record(Numbers):
-    """How a learner has done up to and with one block. Two are equal if they differ in nothing but times.
+    """The results of an evaluation up to and including one block. Times do not count when records are compared.
 
     Attributes
     ----------
     n_seen : int
         Rows predicted so far.
     n_labelled : int
-        How many of them have a label: the denominator of ``accuracy`` and of all metrics.
+        Rows among them that have a label: the denominator of ``accuracy`` and of all metrics.
     n_correct : int or None
-        Rows predicted right so far. This and both accuracies are None for a regressor.
+        Correct predictions so far. This and both accuracies are None for a regressor.
     accuracy, block_accuracy : float or None
-        Share of the rows with labels predicted right, so far and in this block; NaN if there are none.
+        Accuracy on the rows with labels, so far and in this block; NaN if there are none.
     map_seconds, predict_seconds, learn_seconds : float
-        Time that this block took. A learner that does not learn from cells maps while it predicts and learns. If
-        labels are late, the time to learn is that of the block whose labels came with this one.
+        Time spent on this block. Learners that do not learn from cells map within predicting and learning. With a
+        delay, ``learn_seconds`` is that of the block whose labels have arrived.
     n_support : int or None
-        The learner's support vectors after this block, where it has them.
+        The learner's support vectors after this block, if it counts them.
     metrics : dict of str to float
         Metrics so far.
     predictions : ndarray or None
-        What was predicted for each row of the block; None if the learner knew nothing yet.
+        The prediction for each row of the block; None if the learner was not fitted yet.
     """
 
     n_seen: int
@@ -59,22 +59,22 @@ class Record(Numbers):
 
 @dataclass(frozen=True)
 class HoldoutRecord(Numbers):
-    """How a learner has done on rows that it did not learn. Two are equal if they differ in nothing but times.
+    """The results of an evaluation on held-out rows. Times do not count when records are compared.
 
     Attributes
     ----------
     n_train, n_test : int
         Rows learned and rows predicted.
     accuracy : float or None
-        Share of the test rows with labels predicted right, NaN if there are none; None for a regressor.
+        Accuracy on the test rows with labels, NaN if there are none; None for a regressor.
     fit_seconds, predict_seconds : float
         Time to learn and to predict.
     n_support : int or None
-        The learner's support vectors, where it has them.
+        The learner's support vectors, if it counts them.
     metrics : dict of str to float
         Metrics of the test rows.
     predictions : ndarray
-        What was predicted for each test row.
+        The prediction for each test row.
     """
 
     n_train: int

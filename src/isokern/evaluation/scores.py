@@ -1,4 +1,4 @@
-"""How well scores tell two classes apart: all rows' scores at once, or a stream's in two histograms."""
+"""Measure how well scores rank two classes: exactly from all scores, or in constant memory from histograms."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from isokern.evaluation.counters import ratio
+from isokern.evaluation.counters import Counter, ratio
 from isokern.evaluation.learner import Outputs
 
 _N_BINS = 2**16
-_SMALLEST_EXPONENT = 63  # float32's biased exponent of 2**-64, below which a score counts as that
+_SMALLEST_EXPONENT = 63  # the biased float32 exponent of 2**-64, to which smaller scores are rounded
 
 
-class ScoreHistograms:
-    """How many rows of each of two classes had scores in each bin; bins are at most 0.4 % of the score wide."""
+class ScoreHistograms(Counter):
+    """A histogram of the scores of each of two classes; a bin is at most 0.4 % of its score wide."""
 
     needs = "scores"
 
@@ -26,37 +26,29 @@ class ScoreHistograms:
         self.counts = np.zeros((2, _N_BINS), dtype=np.int64)
 
     def add(self, truth: NDArray[Any], given: Outputs) -> None:
-        """Count rows."""
+        """Add rows."""
         for k, scores in enumerate(_by_class(truth, given)):
             self.counts[k] += np.bincount(score_bins(scores), minlength=_N_BINS)
 
     def auc(self) -> float:
-        """Return how often a row of the second class scores above one of the first; ties count half."""
+        """Return how often a row of the second class scores higher than one of the first; ties count half."""
         first, second = self._occupied()
         below = np.cumsum(first) - first / 2
         return ratio(float(second @ below), first.sum() * second.sum())
 
     def average_precision(self) -> float:
-        """Return the mean, over the rows of the second class, of its share among all rows that score as high."""
+        """Return the mean, over the rows of the second class, of the precision at their score."""
         first, second = self._occupied()[:, ::-1]
         precision = np.cumsum(second) / np.cumsum(first + second)
         return ratio(float(second @ precision), second.sum())
 
     def _occupied(self) -> NDArray[np.float64]:
-        """Return the counts of the bins that any score fell into; as integers their products could overflow."""
+        """Return the counts of the bins that are not empty, as floats, because products of integers could overflow."""
         return self.counts[:, self.counts.any(axis=0)].astype(np.float64)
-
-    def state(self) -> dict[str, Any]:
-        """Return arrays."""
-        return {"counts": self.counts.copy()}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
-        self.counts = state["counts"].copy()
 
 
 class AllScores:
-    """The scores of rows of two classes, all of them."""
+    """The scores of all rows of two classes."""
 
     needs = "scores"
 
@@ -64,27 +56,27 @@ class AllScores:
         self.first, self.second = np.empty(0), np.empty(0)
 
     def add(self, truth: NDArray[Any], given: Outputs) -> None:
-        """Keep rows."""
+        """Add rows."""
         first, second = _by_class(truth, given)
         self.first, self.second = np.append(self.first, first), np.append(self.second, second)
 
     def auc(self) -> float:
         """Return the area under the ROC curve."""
-        return self._measured(roc_auc_score) if len(self.first) and len(self.second) else math.nan
+        return self._measured(roc_auc_score) if len(self.first) else math.nan
 
     def average_precision(self) -> float:
         """Return the average precision."""
-        return self._measured(average_precision_score) if len(self.second) else math.nan
+        return self._measured(average_precision_score)
 
     def _measured(self, measure: Callable[..., float]) -> float:
         scores = np.concatenate([self.first, self.second])
-        return float(measure(np.arange(len(scores)) >= len(self.first), scores))
+        return float(measure(np.arange(len(scores)) >= len(self.first), scores)) if len(self.second) else math.nan
 
 
 def score_bins(scores: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the bins of scores, from 0, such that a larger score is never in a lower bin.
+    """Return the bins of scores, from 0; a larger score never has a lower bin.
 
-    A bin is a sign, 7 bits of exponent, for sizes from 2^-64 to 2^64, and 8 bits of mantissa.
+    A bin is the score as a 16-bit float: a sign, 7 bits of exponent for 2^-64 to 2^64, and 8 bits of mantissa.
     """
     sizes = np.minimum(np.abs(scores), 2.0**64).astype(np.float32).view(np.uint32).astype(np.int64)
     steps = (sizes - (_SMALLEST_EXPONENT << 23)).clip(0, 2**30 - 1) >> 15
@@ -92,7 +84,7 @@ def score_bins(scores: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _by_class(truth: NDArray[Any], given: Outputs) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the scores of the first and of the second class's rows; a learner of one class has none that count."""
+    """Return the scores of the first and of the second class; none while the learner knows only one class."""
     assert given.classes is not None and given.scores is not None
     classes = np.union1d(given.classes, truth)
     if len(classes) > 2:

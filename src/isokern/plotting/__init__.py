@@ -1,4 +1,4 @@
-"""Figures; they take numbers and return matplotlib's objects. Needs matplotlib, the extra ``plot``."""
+"""Draw figures from numbers and models; they are objects of matplotlib, the extra ``plot``."""
 
 from isokern.plotting.displays import DecisionRegionsDisplay, KernelContoursDisplay
 from isokern.plotting.figures import (

@@ -1,11 +1,11 @@
-"""Figures, and panels that take numbers; one colour for each method."""
+"""Make figures and draw panels from numbers, with one colour per method."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-# One colour for each method, the same in all figures, told apart by colour-blind readers, too.
+# The same colour for a method in all figures, distinguishable for colour-blind readers.
 COLOURS = {
     "IK-OGD": "#0072B2",
     "NOGD": "#E69F00",
@@ -31,25 +31,25 @@ COLOURS = {
     "Isolation Kernel, Voronoi": "#1B2A5E",
 }
 
-# Lines of one family differ in more than their shade.
+# Methods of similar colour also differ in their lines.
 _DASHES = {"IK_i-OGD, uncapped": "--", "IK_a-OGD": "-.", "OGD, lambda from data": ":", "NOGD, lambda from data": ":"}
 
-_LEGEND_INCHES = 2.4  # for a line and its name
+_LEGEND_INCHES = 2.4  # width of a legend entry
 
 
 def style(name: str) -> dict[str, Any]:
-    """Return how the line of a method is drawn: arguments for matplotlib's ``plot``."""
+    """Return the arguments of matplotlib's ``plot`` for the line of a method."""
     return {"color": COLOURS.get(name), "linestyle": _DASHES.get(name, "-"), "linewidth": 1.8}
 
 
 def plain(panel: Any) -> None:
-    """Give a panel a faint grid and no box."""
+    """Give a panel a faint grid, and remove the top and right spines."""
     panel.grid(alpha=0.3)
     panel.spines[["top", "right"]].set_visible(False)
 
 
 def shared_legend(figure: Any, panels: Sequence[Any]) -> None:
-    """Put one legend below all panels, with every name that one of them has."""
+    """Put one legend below all panels, with the names of all their lines."""
     lines = {name: line for panel in panels for line, name in zip(*panel.get_legend_handles_labels(), strict=True)}
     if lines:
         columns = max(1, min(len(lines), int(figure.get_figwidth() / _LEGEND_INCHES)))
@@ -59,12 +59,12 @@ def shared_legend(figure: Any, panels: Sequence[Any]) -> None:
 
 
 def new_figure(n_panels: int, n_lines: int = 1) -> tuple[Any, list[Any]]:
-    """Return a figure and its panels, side by side, or in as many lines, from left to right and top to bottom."""
+    """Return a figure and its panels, arranged in ``n_lines`` lines, from left to right and top to bottom."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError("figures need a package: pip install isokern[plot]") from error
-    # Made without pyplot, which would keep it and ask for a display.
+        raise ImportError("figures need matplotlib: pip install isokern[plot]") from error
+    # Made without pyplot, which would keep a reference and need a display.
     n_columns = -(-n_panels // n_lines)
     figure = Figure(figsize=(4.8 * n_columns, 3.6 * n_lines), layout="constrained")
     panels = list(figure.subplots(n_lines, n_columns, squeeze=False).flat)
@@ -74,13 +74,13 @@ def new_figure(n_panels: int, n_lines: int = 1) -> tuple[Any, list[Any]]:
 
 
 def accuracy_along_stream(panel: Any, runs: Mapping[str, Sequence[tuple[int, float]]], title: str) -> None:
-    """Draw the accuracy so far against the number of rows, a line for each run.
+    """Draw the accuracy so far against the number of rows, one line per run.
 
     Parameters
     ----------
     panel : matplotlib.axes.Axes
     runs : dict of str to list of (int, float)
-        For each name, the rows seen and the accuracy up to there.
+        For each name, pairs of rows seen and accuracy so far.
     title : str
     """
     for name, points in runs.items():
@@ -101,22 +101,22 @@ def cost_growth(
     xlabel: str,
     ylabel: str,
 ) -> None:
-    """Draw a cost against a size, both on logarithmic axes, on which a power is a straight line.
+    """Draw a cost against a size on logarithmic axes, where a power law is a straight line.
 
     Parameters
     ----------
     panel : matplotlib.axes.Axes
     runs : dict of str to list of (float, float)
-        For each name, sizes and what they cost.
+        For each name, pairs of size and cost.
     labels : dict of str to str
-        For each name, what the legend says.
+        For each name, its text in the legend.
     xlabel, ylabel : str
     """
     for name, points in runs.items():
         panel.plot(*zip(*points, strict=True), label=labels[name], marker="o", ms=4, **style(name))
     panel.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)
     sizes = sorted({size for points in runs.values() for size, _ in points}, reverse=True)
-    shown = sizes[:: -(-len(sizes) // 6)]  # more would run into each other
+    shown = sizes[:: -(-len(sizes) // 6)]  # more tick labels would overlap
     panel.set_xticks(shown, [f"{size:,.0f}" for size in shown])
     panel.set_xticks([], minor=True)
     plain(panel)
