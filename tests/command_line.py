@@ -131,7 +131,7 @@ def results_in(folder):
     return read_records(folder / "records"), (folder / "predictions").read_text(), (folder / "model").read_bytes()
 
 
-def uninterrupted(folder, *arguments):
+def whole_run(folder, *arguments):
     """Return the outputs of a run that is never stopped, and its accuracy."""
     facts = succeed(folder, "stream", *arguments, *RUN, *CELLS, *OUTPUTS).facts
     return results_in(folder), facts["accuracy"]

@@ -18,7 +18,7 @@ from command_line import (
     results_in,
     run,
     succeed,
-    uninterrupted,
+    whole_run,
     write_files,
 )
 from isokern.cli._run import Run
@@ -63,7 +63,7 @@ def resume(folder, *options):
 def test_a_run_continues_where_it_stopped(stopped):
     assert not (stopped / "model").exists()
     resume(stopped)
-    assert results_in(stopped) == uninterrupted(stopped, "rows.txt")[0]
+    assert results_in(stopped) == whole_run(stopped, "rows.txt")[0]
 
 
 def test_what_was_written_after_the_checkpoint_is_truncated(stopped):
@@ -71,7 +71,7 @@ def test_what_was_written_after_the_checkpoint_is_truncated(stopped):
         with (stopped / name).open("a") as file:
             file.write("more\n" * 10**5 + "half a li")
     resume(stopped)
-    assert results_in(stopped) == uninterrupted(stopped, "rows.txt")[0]
+    assert results_in(stopped) == whole_run(stopped, "rows.txt")[0]
 
 
 def test_the_unfinished_checkpoint_of_a_killed_run_is_deleted(stopped):
@@ -100,7 +100,7 @@ def test_cells_chosen_by_cross_validation_stay_chosen(folder):
 
 def test_without_a_checkpoint_a_run_starts_anew(folder):
     resume(folder)
-    assert results_in(folder) == uninterrupted(folder, "rows.txt")[0]
+    assert results_in(folder) == whole_run(folder, "rows.txt")[0]
 
 
 def test_a_finished_run_only_saves_and_prints_its_results_again(stopped):
@@ -116,7 +116,7 @@ def test_the_file_name_and_the_time_between_checkpoints_may_change(stopped):
     (stopped / "rows.txt").rename(stopped / "moved.txt")
     succeed(stopped, "stream", "moved.txt", *ARGUMENTS[1:], "--every", 5, "--quiet", "--resume")
     (stopped / "moved.txt").rename(stopped / "rows.txt")
-    assert results_in(stopped) == uninterrupted(stopped, "rows.txt")[0]
+    assert results_in(stopped) == whole_run(stopped, "rows.txt")[0]
 
 
 # -- refused

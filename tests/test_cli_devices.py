@@ -1,4 +1,4 @@
-"""The command line on devices: the same answers, and clear words where there is none."""
+"""``--device``: the same results as without, and clear errors."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import pytest
 
 import isokern
 from arrays import needs_torch
-from command_line import run, succeed, write_files
+from command_line import SMALL, fail, succeed, write_files
 
-SMALL = ("--partitionings", 10, "--threads", 1)
 THERE = ("--device", "torch:cpu")
 
 
@@ -31,29 +30,23 @@ def test_a_device_changes_no_prediction(folder):
 
 
 @needs_torch
-@pytest.mark.parametrize(
-    "command", [("fit", "rows.txt"), ("stream", "rows.txt", "--initial", 50)], ids=["fit", "stream"]
-)
-def test_a_device_changes_nothing_that_is_learned(command, folder):
+@pytest.mark.parametrize("command", ["fit rows.txt", "stream rows.txt --initial 50"])
+def test_a_device_does_not_change_what_is_learned(command, folder):
     for name, device in (("plain", ()), ("moved", THERE)):
-        succeed(folder, *command, *SMALL, "--partitioning", "voronoi", "--out", name, *device)
+        succeed(folder, *command.split(), *SMALL, "--partitioning", "voronoi", "--out", name, *device)
     plain, moved = (isokern.load(folder / name) for name in ("plain", "moved"))
     assert moved.kernel_.device == "torch:cpu"
     np.testing.assert_array_equal(moved.learned_.model.values, plain.learned_.model.values)
 
 
-@pytest.mark.parametrize(
-    "command", [("predict", "model"), ("evaluate", "model"), ("fit",), ("stream",)], ids=lambda c: c[0]
-)
-def test_a_device_that_nobody_knows_is_an_error(command, folder):
-    done = run(folder, *command, "rows.txt", "--device", "abacus")
-    assert done.code == 1
-    assert "device must be None" in " ".join(done.err.split())
+@pytest.mark.parametrize("command", ["predict model", "evaluate model", "fit", "stream"])
+def test_an_unknown_device_is_an_error(command, folder):
+    assert "device must be None" in fail(folder, *command.split(), "rows.txt", "--device", "abacus")
 
 
-def test_a_device_is_for_models_with_a_map(folder):
-    done = run(folder, "fit", "rows.txt", "--method", "ogd", "--device", "cpu")
-    assert "--device is not an option of --method ogd" in " ".join(done.err.split())
+def test_a_device_needs_a_model_with_an_isolation_kernel(folder):
+    error = fail(folder, "fit", "rows.txt", "--method", "ogd", "--device", "cpu")
+    assert "--device is not an option of --method ogd" in error
     succeed(folder, "fit", "rows.txt", "--method", "ogd", "--out", "rival")
-    done = run(folder, "predict", "rival", "rows.txt", "--device", "cpu")
-    assert "--device must be for a model with a map; got one of class OGDClassifier" in " ".join(done.err.split())
+    error = fail(folder, "predict", "rival", "rows.txt", "--device", "cpu")
+    assert "--device must be for a model with an Isolation Kernel; got one of class OGDClassifier" in error

@@ -1,10 +1,12 @@
-"""Runs along a stream that are killed or interrupted, and gone on with: bit for bit as if nothing had happened."""
+"""``isokern stream`` when it is killed or interrupted: a resumed run equals one that was never stopped."""
 
 from __future__ import annotations
 
+import fcntl
 import os
-import re
 import signal
+import struct
+import termios
 import time
 
 import numpy as np
@@ -17,19 +19,21 @@ from command_line import (
     INITIAL,
     N_ROWS,
     OUTPUTS,
+    PATIENCE,
     RUN,
-    end_of,
-    finish,
     make_table,
+    results_in,
     run,
     start,
     succeed,
-    untroubled,
+    whole_run,
     write_files,
 )
 from isokern.cli._run import Run
 from isokern.data import blocks
 from isokern.evaluation import prequential
+
+OPTIONS = (*RUN, *CELLS, *OUTPUTS, "--checkpoint", "checkpoints", "--every", 0)
 
 
 @pytest.fixture
@@ -41,21 +45,29 @@ def folder(tmp_path):
 
 # -- kill -9
 
-# Each child is a copy of a process that has imported everything, so that many can be killed in little time. Half of
-# them are killed at any moment, half after they have come further than the one before.
+# Each child is a fork of a process that has imported everything. It kills itself after a number of function calls,
+# counted from its start or from its first checkpoint, so that the test does not depend on time.
 KILLED = """
-import os, random, signal, sys, time
+import os, random, signal, sys
 from isokern.cli import main
 
 folder, *sys.argv[1:] = sys.argv[1:]
 os.chdir(folder)
-moments = random.Random(0)
 
-def start():
+def run_in_child(n_calls, is_counting):
     child = os.fork()
     if child:
-        return child
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+    def count(frame, event, function):
+        nonlocal n_calls, is_counting
+        is_counting = is_counting or (event == "c_return" and function is os.replace)
+        n_calls -= is_counting
+        if n_calls < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
     with open(os.devnull, "w") as sys.stdout:
+        sys.setprofile(count)
         try:
             main()
         except SystemExit as end:
@@ -63,32 +75,10 @@ def start():
         except BaseException:
             os._exit(99)
 
-def checkpoint():
-    try:
-        return os.stat("checkpoints/checkpoint.isokern").st_mtime_ns
-    except FileNotFoundError:
-        return None
-
-def has_ended(child):
-    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-def wait(child, seconds, until=lambda: False):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end and not until() and not has_ended(child):
-        time.sleep(0.001)
-
-n_kills = n_in_the_middle = 0
-while True:
-    child, before = start(), checkpoint()
-    if n_kills % 2:
-        wait(child, 60, until=lambda: checkpoint() != before)
-    wait(child, moments.uniform(0, 0.03) if n_kills < 10 else 60)
-    os.kill(child, signal.SIGKILL)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if code != -signal.SIGKILL:
-        break
-    n_kills, n_in_the_middle = n_kills + 1, n_in_the_middle + (checkpoint() != before)
-print(code, n_kills, n_in_the_middle)
+calls = random.Random(0)
+for k in range(10):
+    assert run_in_child(calls.randrange(60_000), is_counting=k % 2 == 0) == -signal.SIGKILL
+print(run_in_child(10**9, True))
 """
 
 RUNS = {
@@ -100,159 +90,113 @@ RUNS = {
 
 
 @pytest.mark.parametrize("arguments", RUNS.values(), ids=RUNS)
-def test_a_run_that_is_killed_again_and_again_ends_as_one_that_is_not(arguments, folder, run_script):
+def test_a_run_that_is_killed_again_and_again_ends_like_one_that_is_not(arguments, folder, run_script):
     facts = succeed(folder, "stream", *arguments, *RUN, *OUTPUTS).facts
-    expected = end_of(folder)
+    expected = results_in(folder)
     for file in ("records", "predictions", "model"):
         (folder / file).unlink()
-    options = ("--checkpoint", "checkpoints", "--every", 0, "--resume")
-    code, n_kills, n_in_the_middle = map(
-        int, run_script(KILLED, folder, "stream", *arguments, *RUN, *OUTPUTS, *options).split()
-    )
-    assert code == 0
-    assert n_kills >= n_in_the_middle >= 3
-    assert end_of(folder) == expected
-    again = succeed(folder, "stream", *arguments, *RUN, *OUTPUTS, *options).facts
+    resumed = ("stream", *arguments, *RUN, *OUTPUTS, "--checkpoint", "checkpoints", "--every", 0, "--resume")
+    assert run_script(KILLED, folder, *resumed, timeout=PATIENCE) == "0"
+    assert results_in(folder) == expected
+    again = succeed(folder, *resumed).facts
     assert (again["accuracy"], again["rows"]) == (facts["accuracy"], facts["rows"])
     assert os.listdir(folder / "checkpoints") == ["checkpoint.isokern"]
 
 
-# -- Ctrl-C and a request to terminate
+# -- SIGINT and SIGTERM
 
 
-def wait_for(process, path):
-    """Wait until a process has written a file."""
-    while not path.exists():
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.005)
-
-
-@pytest.mark.parametrize(
-    ("number", "code", "arguments"),
-    [(signal.SIGINT, 130, ("rows.txt",)), (signal.SIGTERM, 143, ("rows.csv", "--label", "kind"))],
-    ids=["Ctrl-C", "a request to terminate"],
-)
-def test_a_run_that_is_interrupted_ends_after_a_whole_block(number, code, arguments, folder):
-    expected, accuracy = untroubled(folder, *arguments)
-    (folder / "predictions").unlink()
-    options = (*arguments, *RUN, *CELLS, *OUTPUTS, "--checkpoint", "checkpoints")
-    with start(folder, "stream", *options, "--every", 0) as process:
-        wait_for(process, folder / "checkpoints" / "checkpoint.isokern")
-        process.send_signal(number)
-        done = finish(process)
-    assert done.code == code
-    n_rows = int(re.fullmatch(r"stopped after ([\d,]+) rows\n", done.err)[1].replace(",", ""))
-    assert INITIAL <= n_rows < N_ROWS
-    assert (n_rows - INITIAL) % BLOCK == 0
-    assert (folder / "predictions").read_text().count("\n") == n_rows - INITIAL
-    assert_learned(folder / "model", n_rows, is_dense=arguments != ("rows.txt",))
-    assert succeed(folder, "stream", *options, "--resume").facts["accuracy"] == accuracy
-    assert end_of(folder) == expected
-
-
-def assert_learned(path, n_rows, *, is_dense):
+def assert_learned(path, n_rows, *, is_dense=False):
     """Check that a model is what Python learns from the first rows."""
     X, y = make_table(N_ROWS)
     scale = "minmax" if is_dense else None
     twin = isokern.IKOGDClassifier(n_partitionings=10, n_cells=16, n_initial=INITIAL, scale=scale, random_state=0)
     labels = np.where(y > 0, "same", "other") if is_dense else y
-    for _ in prequential(twin, blocks(X[:n_rows], labels[:n_rows], BLOCK, initial=INITIAL)):
-        pass
-    model = isokern.load(path)
-    vars(model).pop("feature_names_in_", None)
-    assert np.array_equal(model.decision_function(X), twin.decision_function(X))
+    list(prequential(twin, blocks(X[:n_rows], labels[:n_rows], BLOCK, initial=INITIAL)))
+    assert np.array_equal(isokern.load(path).decision_function(X), twin.decision_function(X))
 
 
-def test_a_run_that_waits_for_rows_can_be_interrupted(folder):
-    lines = (folder / "rows.txt").read_text().splitlines(keepends=True)[: INITIAL + BLOCK + 1]
-    with start(folder, "stream", "-", *RUN, *CELLS, "--records", "-", "--out", "model") as process:
-        process.stdin.write("".join(lines))
+@pytest.mark.parametrize(
+    ("number", "code", "file", "options"),
+    [(signal.SIGINT, 130, "rows.txt", ()), (signal.SIGTERM, 143, "rows.csv", ("--format", "csv", "--label", "kind"))],
+    ids=["SIGINT", "SIGTERM"],
+)
+def test_a_run_that_waits_for_rows_can_be_interrupted_and_resumed(number, code, file, options, folder):
+    expected, accuracy = whole_run(folder, file, *options)
+    (folder / "records").unlink()
+    n_rows, header = INITIAL + BLOCK, file == "rows.csv"
+    lines = (folder / file).read_text().splitlines(keepends=True)
+    with start(folder, "stream", "-", *options, *OPTIONS) as process:
+        process.stdin.write("".join(lines[: header + n_rows + 1]))  # one row more than whole blocks
         process.stdin.flush()
+        while not (folder / "records").exists() or (folder / "records").read_text().count("\n") < 2:
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.01)
+        process.send_signal(number)
+        process.wait(timeout=PATIENCE)  # with its input still open
+        assert (process.returncode, process.stderr.read()) == (code, f"stopped after {n_rows} rows\n")
+    assert (folder / "predictions").read_text().count("\n") == BLOCK
+    assert_learned(folder / "model", n_rows, is_dense=file == "rows.csv")
+    assert succeed(folder, "stream", file, *options, *OPTIONS, "--resume").facts["accuracy"] == accuracy
+    assert results_in(folder) == expected
+
+
+TAKE = Run.take
+
+
+def interrupt_in_a_block(run, X, y):
+    if run.n_blocks == 8:
+        os.kill(os.getpid(), signal.SIGINT)
+    return TAKE(run, X, y)
+
+
+def interrupt_twice_in_a_block(run, X, y):
+    record = TAKE(run, X, y)
+    if run.n_blocks == 8:
+        run.n_blocks = 1000  # a state that must not be saved
         for _ in range(2):
-            process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        process.wait(timeout=60)  # with its input still open
-        assert process.returncode == 130
-        assert process.stderr.read().endswith(f"stopped after {INITIAL + BLOCK} rows\n")
-    assert_learned(folder / "model", INITIAL + BLOCK, is_dense=False)
-
-
-def test_a_signal_within_a_block_waits_for_its_end(folder, monkeypatch):
-    expected, _ = untroubled(folder, "rows.txt")
-    options = ("rows.txt", *RUN, *CELLS, *OUTPUTS, "--checkpoint", "checkpoints")
-    take = Run.take
-
-    def interrupted(self, X, y):
-        if self.n_blocks == 8:
             os.kill(os.getpid(), signal.SIGINT)
-        return take(self, X, y)
+    return record
 
+
+def terminate(run, blocks):
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+INTERRUPTED = {
+    "in a block, which ends first": ("take", interrupt_in_a_block, 130, f"stopped after {INITIAL + 8 * BLOCK} rows\n"),
+    "twice in a block, which ends at once": ("take", interrupt_twice_in_a_block, 130, ""),
+    "before the first block": ("skip", terminate, 143, "stopped after 0 rows\n"),
+}
+
+
+@pytest.mark.parametrize(("method", "replacement", "code", "message"), INTERRUPTED.values(), ids=INTERRUPTED)
+def test_an_interrupted_run_can_be_resumed(method, replacement, code, message, folder, monkeypatch):
+    expected, _ = whole_run(folder, "rows.txt")
     with monkeypatch.context() as patched:
-        patched.setattr(Run, "take", interrupted)
-        done = run(folder, "stream", *options)
-    assert (done.code, done.err) == (130, f"stopped after {INITIAL + 8 * BLOCK} rows\n")
-    assert_learned(folder / "model", INITIAL + 8 * BLOCK, is_dense=False)
-    succeed(folder, "stream", *options, "--resume")
-    assert end_of(folder) == expected
+        patched.setattr(Run, method, replacement)
+        done = run(folder, "stream", "rows.txt", *OPTIONS)
+    assert (done.code, done.err) == (code, message)
+    if replacement is interrupt_in_a_block:
+        assert_learned(folder / "model", INITIAL + 8 * BLOCK)
+    succeed(folder, "stream", "rows.txt", *OPTIONS, "--resume")
+    assert results_in(folder) == expected
 
 
-def test_a_second_signal_ends_at_once_and_leaves_the_checkpoint_as_it_was(folder, monkeypatch):
-    expected, _ = untroubled(folder, "rows.txt")
-    options = ("rows.txt", *RUN, *CELLS, *OUTPUTS, "--checkpoint", "checkpoints", "--every", 0)
-    take = Run.take
-
-    def interrupted(self, X, y):
-        record = take(self, X, y)
-        if self.n_blocks == 8:
-            self.n_blocks = 1000  # in the middle of its work
-            for _ in range(2):
-                os.kill(os.getpid(), signal.SIGINT)
-        return record
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Run, "take", interrupted)
-        done = run(folder, "stream", *options)
-    assert (done.code, done.err) == (130, "")
-    succeed(folder, "stream", *options, "--resume")
-    assert end_of(folder) == expected
-
-
-def test_signals_are_as_before_when_a_run_has_ended(folder):
+def test_a_run_restores_the_signal_handlers(folder):
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    untroubled(folder, "rows.txt")
+    whole_run(folder, "rows.txt")
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 
-def test_a_run_may_be_interrupted_before_its_first_block(folder, monkeypatch):
-    expected, _ = untroubled(folder, "rows.txt")
-    options = ("rows.txt", *RUN, *CELLS, *OUTPUTS, "--checkpoint", "checkpoints")
-    with monkeypatch.context() as patched:
-        patched.setattr(Run, "skip", lambda run, blocks: os.kill(os.getpid(), signal.SIGTERM))
-        done = run(folder, "stream", *options)
-    assert (done.code, done.err) == (143, "stopped after 0 rows\n")
-    succeed(folder, "stream", *options, "--resume")
-    assert end_of(folder) == expected
-
-
-def test_ctrl_c_is_no_traceback(folder):
-    with start(folder, "fit", "-") as process:
+def test_ctrl_c_prints_no_traceback(tmp_path):
+    with start(tmp_path, "fit", "-") as process:
         process.stdin.write("1 1:2\n")
         process.stdin.flush()
-        wait_until_reading(process)
+        # The number of bytes in the pipe: once it is 0, the command is running and has read them.
+        while struct.unpack("i", fcntl.ioctl(process.stdin, termios.FIONREAD, bytes(4))) != (0,):
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        process.wait(timeout=60)
-        assert process.returncode == 130
-        assert process.stderr.read() == ""
-
-
-def wait_until_reading(process):
-    """Wait until a process sleeps in a read of its standard input, as Linux tells, or long enough."""
-    for _ in range(1000):
-        try:
-            with open(f"/proc/{process.pid}/wchan", encoding="ascii") as file:
-                if "pipe" in file.read():
-                    return
-        except OSError:
-            time.sleep(5)
-            return
-        time.sleep(0.01)
+        process.wait(timeout=PATIENCE)
+        assert (process.returncode, process.stderr.read()) == (130, "")

@@ -1,21 +1,25 @@
-"""Models that learn one row at a time, as learners of blocks."""
+"""OneByOne: models that learn one row at a time, as learners of blocks."""
 
 from __future__ import annotations
 
 import math
+from unittest.mock import Mock, call
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.base import is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 
+from isokern.data import blocks
 from isokern.evaluation import OneByOne, Prequential, holdout, prequential
 from learning import make_rows
 
 
 class NearestMean:
-    """A classifier in river's manner: the class whose mean is nearest."""
+    """A classifier like those of river: it predicts the class whose mean is nearest."""
 
     def __init__(self):
         self.sums, self.counts = {}, {}
@@ -40,7 +44,7 @@ class NearestMean:
 
 
 class Mean:
-    """A regressor in river's manner, without probabilities."""
+    """A regressor like those of river, without probabilities."""
 
     def __init__(self):
         self.n, self.mean = 0, 0.0
@@ -53,27 +57,11 @@ class Mean:
         return self.mean
 
 
-class Keeper:
-    """A model that keeps what it is shown."""
-
-    def __init__(self):
-        self.rows, self.labels = [], []
-
-    def learn_one(self, x, y):
-        self.rows.append(x)
-        self.labels.append(y)
-
-    def predict_one(self, x):
-        self.rows.append(x)
-        return 0
+def make_blocks():
+    return list(blocks(*make_rows(120), 20))
 
 
-def make_blocks(n=120, size=20):
-    X, y = make_rows(n)
-    return [(X[i : i + size], y[i : i + size]) for i in range(0, n, size)]
-
-
-def test_prequential_wraps_such_a_model_by_itself():
+def test_prequential_wraps_such_a_model():
     twin, n_correct, counts = NearestMean(), 0, []
     for k, (X, y) in enumerate(make_blocks()):
         rows = [dict(enumerate(row)) for row in X.tolist()]
@@ -89,32 +77,32 @@ def test_prequential_wraps_such_a_model_by_itself():
     assert model.counts == twin.counts
 
 
-def test_holdout_wraps_such_a_model_by_itself():
+def test_holdout_wraps_such_a_model():
     X, y = make_rows(120)
     record = holdout(NearestMean(), (X[:60], y[:60]), (X[60:], y[60:]), metrics=["auc", "log_loss", "f1"])
     assert record.accuracy > 0.6 and record.metrics["auc"] > 0.7 and record.metrics["log_loss"] < math.log(2)
 
 
-def test_sparse_rows_have_only_their_stored_values():
-    model = Keeper()
-    OneByOne(model).partial_fit(sparse.csr_array([[0.0, 2.0], [0.0, 0.0], [3.0, 4.0]]), [0, 1, 0])
-    assert model.rows == [{1: 2.0}, {}, {0: 3.0, 1: 4.0}]
+FRAME = {"height": [1.5, 2.5], "name": ["x", "y"]}
+FRAME_DICTS = [{"height": 1.5, "name": "x"}, {"height": 2.5, "name": "y"}]
+ROWS = {
+    "dense": (np.array([[0.0, 2.0], [5.0, 6.0]], dtype=np.float32), [{0: 0.0, 1: 2.0}, {0: 5.0, 1: 6.0}]),
+    "list": ([[5, 6], [7, 8]], [{0: 5, 1: 6}, {0: 7, 1: 8}]),
+    "sparse": (sparse.csr_array([[0.0, 2.0], [0.0, 0.0]]), [{1: 2.0}, {}]),
+    "pandas": (pd.DataFrame(FRAME), FRAME_DICTS),
+    "polars": (pl.DataFrame(FRAME), FRAME_DICTS),
+}
 
 
-def test_dense_rows_are_named_by_their_columns_numbers():
-    model = Keeper()
-    OneByOne(model).partial_fit(np.array([[0.0, 2.0]], dtype=np.float32), ["a"]).predict([[5, 6]])
-    assert model.rows == [{0: 0.0, 1: 2.0}, {0: 5, 1: 6}]
-    assert model.labels == ["a"]
-    assert type(model.rows[0][0]) is float
-
-
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_rows_of_a_data_frame_have_its_names(library):
-    frame = pytest.importorskip(library).DataFrame({"height": [1.5, 2.5], "name": ["x", "y"]})
-    model = Keeper()
-    OneByOne(model).partial_fit(frame, [0, 1])
-    assert model.rows == [{"height": 1.5, "name": "x"}, {"height": 2.5, "name": "y"}]
+@pytest.mark.parametrize(("X", "dicts"), ROWS.values(), ids=ROWS)
+def test_a_row_becomes_a_dict_of_plain_values(X, dicts):
+    model = Mock(spec=["learn_one", "predict_one"])
+    model.predict_one.return_value = 0
+    OneByOne(model).partial_fit(X, ["a", "b"]).predict(X)
+    assert model.learn_one.call_args_list == [call(dicts[0], "a"), call(dicts[1], "b")]
+    assert model.predict_one.call_args_list == [call(dicts[0]), call(dicts[1])]
+    values = [value for learned in model.learn_one.call_args_list for value in learned.args[0].values()]
+    assert {type(value) for value in values} <= {int, float, str}
 
 
 def test_probabilities_have_a_column_for_each_class_in_order():
@@ -124,7 +112,7 @@ def test_probabilities_have_a_column_for_each_class_in_order():
     assert np.allclose(shares.sum(), 1) and shares[0, 1] > shares[0, 0] > shares[0, 2] == 0
 
 
-def test_classes_that_a_model_learned_elsewhere_are_known_from_its_probabilities():
+def test_classes_of_a_fitted_model_are_found_in_its_probabilities():
     model = NearestMean()
     model.learn_one({0: 1.0}, "b")
     model.learn_one({0: 0.0}, "a")
@@ -133,19 +121,19 @@ def test_classes_that_a_model_learned_elsewhere_are_known_from_its_probabilities
     assert wrapped.classes_.tolist() == ["a", "b"]
 
 
-def test_a_model_without_probabilities_has_none():
+def test_only_a_model_with_probabilities_has_predict_proba():
     assert hasattr(OneByOne(NearestMean()), "predict_proba")
     assert not hasattr(OneByOne(Mean()), "predict_proba")
     with pytest.raises(ValueError, match='must not name "log_loss" for Mean, which has no predict_proba'):
         prequential(Mean(), [], metrics="log_loss")
 
 
-def test_a_model_that_predicts_none_has_learned_nothing():
+def test_a_model_that_predicts_none_is_not_fitted():
     with pytest.raises(NotFittedError, match="NearestMean predicts None"):
         OneByOne(NearestMean()).predict([[1.0]])
 
 
-def test_a_model_that_has_learned_elsewhere_predicts_the_first_block():
+def test_a_fitted_model_predicts_the_first_block():
     X, y = make_rows(20)
     model = NearestMean()
     OneByOne(model).partial_fit(X, y)
@@ -153,42 +141,41 @@ def test_a_model_that_has_learned_elsewhere_predicts_the_first_block():
     assert record.n_seen == 20
 
 
-def test_the_kind_is_a_classifier_unless_told_otherwise():
+def test_a_model_is_a_classifier_by_default():
     assert is_classifier(OneByOne(Mean()))
     assert is_regressor(OneByOne(Mean(), kind="regressor"))
     with pytest.raises(ValueError, match='kind must be None, "classifier" or "regressor"; got \'both\''):
         OneByOne(Mean(), kind="both").partial_fit([[1.0]], [1.0])
 
 
-def test_a_regressor_is_told_by_kind():
+def test_a_regressor_is_evaluated_as_one():
     X, _ = make_rows(40)
     learner, y = OneByOne(Mean(), kind="regressor").partial_fit(X[:20], X[:20, 0]), X[20:, 0]
     (record,) = prequential(learner, [(X[20:], y)])
     assert record.metrics["mae"] == pytest.approx(np.abs(y - X[:20, 0].mean()).mean())
 
 
-def test_rows_and_labels_must_be_as_many():
+def test_there_must_be_as_many_labels_as_rows():
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        OneByOne(Keeper()).partial_fit([[1.0], [2.0]], [0])
+        OneByOne(Mean()).partial_fit([[1.0], [2.0]], [0])
 
 
-def test_the_evaluation_of_such_a_model_has_a_state():
+def test_the_evaluation_of_such_a_model_can_be_resumed():
     run = Prequential(NearestMean(), delay=1, metrics=["auc"])
-    blocks = make_blocks()
-    for X, y in blocks[:3]:
+    stream = make_blocks()
+    for X, y in stream[:3]:
         run.step(X, y)
     later = Prequential(run.learner, delay=1, metrics=["auc"]).restore(run.state())
-    assert later.step(*blocks[3]).n_seen == 40
+    assert later.step(*stream[3]).n_seen == 40
 
 
-def test_river_s_own_models_are_evaluated():
+def test_models_of_river_are_evaluated():
     linear_model, preprocessing = (
         pytest.importorskip(f"river.{name}", reason="river is not installed")
         for name in ("linear_model", "preprocessing")
     )
     X, y = make_rows(200)
-    blocks = [(X[i : i + 50], y[i : i + 50] == 1) for i in range(0, 200, 50)]
     classifier = preprocessing.StandardScaler() | linear_model.LogisticRegression()
-    assert list(prequential(classifier, blocks, metrics=["auc", "log_loss"]))[-1].accuracy > 0.6
+    assert list(prequential(classifier, blocks(X, y == 1, 50), metrics=["auc", "log_loss"]))[-1].accuracy > 0.6
     regressor = preprocessing.StandardScaler() | linear_model.LinearRegression()
     assert list(prequential(regressor, [(X, X[:, 0])]))[-1].accuracy is None

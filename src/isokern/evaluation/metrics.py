@@ -1,8 +1,8 @@
-"""Look up metrics by name and update them row by row."""
+"""Look up metrics by name, and update them block by block."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from numpy.typing import NDArray
@@ -12,22 +12,16 @@ from isokern.evaluation.counters import Confusion, Errors, LogLoss
 from isokern.evaluation.learner import Outputs, learns_numbers
 from isokern.evaluation.scores import AllScores, ScoreHistograms
 
-# The counter that a metric is computed from, and its method for that.
-Table = dict[str, tuple[Any, Callable[[Any], float]]]
-REGRESSION: Table = {"mae": (Errors, Errors.mae), "rmse": (Errors, Errors.rmse), "r2": (Errors, Errors.r2)}
+# Metrics, and the counters that have a method of the same name to compute them.
+Table = dict[str, Any]
+REGRESSION: Table = dict.fromkeys(("mae", "rmse", "r2"), Errors)
 CLASSIFICATION: Table = {
-    "balanced_accuracy": (Confusion, Confusion.balanced_accuracy),
-    "f1": (Confusion, Confusion.f1),
-    "kappa": (Confusion, Confusion.kappa),
-    "log_loss": (LogLoss, LogLoss.log_loss),
-    "auc": (ScoreHistograms, ScoreHistograms.auc),
-    "average_precision": (ScoreHistograms, ScoreHistograms.average_precision),
+    **dict.fromkeys(("balanced_accuracy", "f1", "kappa"), Confusion),
+    "log_loss": LogLoss,
+    **dict.fromkeys(("auc", "average_precision"), ScoreHistograms),
 }
-EXACT: Table = CLASSIFICATION | {  # for rows that fit into memory
-    "auc": (AllScores, AllScores.auc),
-    "average_precision": (AllScores, AllScores.average_precision),
-}
-_METHODS = {
+EXACT: Table = CLASSIFICATION | dict.fromkeys(("auc", "average_precision"), AllScores)  # for rows that fit into memory
+_METHODS = {  # a learner must have one of them
     "predictions": ("predict",),
     "probabilities": ("predict_proba",),
     "scores": ("decision_function", "predict_proba"),
@@ -44,8 +38,8 @@ class Metrics:
         self.names = list(REGRESSION) if is_regressor and not names else names
         for name in self.names:
             _check_metric(learner, name, table)
-        self._values = {name: table[name] for name in self.names}
-        self._counters = {kind: kind() for kind, _ in self._values.values()}
+        self._kinds = {name: table[name] for name in self.names}
+        self._counters = {kind: kind() for kind in self._kinds.values()}
 
     @property
     def needs(self) -> set[str]:
@@ -59,7 +53,7 @@ class Metrics:
 
     def values(self) -> dict[str, float]:
         """Return the metrics so far; NaN if one is not defined yet."""
-        return {name: float(value(self._counters[kind])) for name, (kind, value) in self._values.items()}
+        return {name: float(getattr(self._counters[kind], name)()) for name, kind in self._kinds.items()}
 
     def state(self) -> dict[str, Any]:
         """Return plain values and arrays."""
@@ -76,6 +70,6 @@ def _check_metric(learner: Any, name: str, table: Table) -> None:
     if name not in table:
         kind = "regressor" if table is REGRESSION else "classifier"
         raise ValueError(f"metrics must be {one_of(table)} for {who}, a {kind}; got {name!r}.")
-    methods = _METHODS[table[name][0].needs]
+    methods = _METHODS[table[name].needs]
     if not any(hasattr(learner, method) for method in methods):
         raise ValueError(f'metrics must not name "{name}" for {who}, which has no {" or ".join(methods)}.')

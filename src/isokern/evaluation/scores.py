@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import average_precision_score, roc_auc_score
 
 from isokern.evaluation.counters import Counter, ratio
 from isokern.evaluation.learner import Outputs
@@ -47,30 +44,21 @@ class ScoreHistograms(Counter):
         return self.counts[:, self.counts.any(axis=0)].astype(np.float64)
 
 
-class AllScores:
-    """The scores of all rows of two classes."""
-
-    needs = "scores"
+class AllScores(ScoreHistograms):
+    """The scores of all rows of two classes, which are a histogram with one bin per distinct score."""
 
     def __init__(self) -> None:
-        self.first, self.second = np.empty(0), np.empty(0)
+        self.scores = (np.empty(0), np.empty(0))
 
     def add(self, truth: NDArray[Any], given: Outputs) -> None:
         """Add rows."""
-        first, second = _by_class(truth, given)
-        self.first, self.second = np.append(self.first, first), np.append(self.second, second)
+        first, second = (np.append(*pair) for pair in zip(self.scores, _by_class(truth, given), strict=True))
+        self.scores = (first, second)
 
-    def auc(self) -> float:
-        """Return the area under the ROC curve."""
-        return self._measured(roc_auc_score) if len(self.first) else math.nan
-
-    def average_precision(self) -> float:
-        """Return the average precision."""
-        return self._measured(average_precision_score)
-
-    def _measured(self, measure: Callable[..., float]) -> float:
-        scores = np.concatenate([self.first, self.second])
-        return float(measure(np.arange(len(scores)) >= len(self.first), scores)) if len(self.second) else math.nan
+    def _occupied(self) -> NDArray[np.float64]:
+        bins = np.unique(np.concatenate(self.scores))
+        counts = [np.bincount(np.searchsorted(bins, scores), minlength=len(bins)) for scores in self.scores]
+        return np.array(counts, dtype=np.float64)
 
 
 def score_bins(scores: NDArray[np.float64]) -> NDArray[np.int64]:
