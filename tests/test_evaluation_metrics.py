@@ -27,7 +27,7 @@ from sklearn.naive_bayes import GaussianNB
 from isokern import IKOGDClassifier, IKOGDRegressor
 from isokern.data import blocks
 from isokern.evaluation import holdout, measure, prequential
-from isokern.evaluation.scores import score_bins
+from isokern.evaluation.counters import score_bins
 from learning import SMALL, make_rows
 
 ALL = ["balanced_accuracy", "f1", "kappa", "log_loss", "auc", "average_precision"]

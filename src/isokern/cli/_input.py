@@ -23,7 +23,7 @@ _SUFFIXES = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}  # all othe
 _COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 _option = panel("Input file")
 
-File = Annotated[str, typer.Argument(help="Input file: LIBSVM text, CSV or Parquet; - reads standard input.")]
+File = Annotated[str, typer.Argument(help="LIBSVM text, CSV or Parquet; - is standard input.")]
 
 
 class Input(NamedTuple):
@@ -35,15 +35,12 @@ class Input(NamedTuple):
     columns: Annotated[
         str | None, _option(help="Feature columns, as a,b,c (CSV, Parquet). Default: all but the label.")
     ] = None
-    features: Annotated[int | None, _option(min=1, help="Number of features (LIBSVM). Default: the largest index.")] = (
-        None
-    )
+    features: Annotated[int | None, _option(min=1, help="Number of features (LIBSVM). Default: largest index.")] = None
     zero_based: Annotated[
         bool | None, _option("--zero-based/--one-based", help="First feature index (LIBSVM). Default: detected.")
     ] = None
     dense: Annotated[
-        bool | None,
-        _option("--dense/--sparse", help="How to store rows. Default: sparse for LIBSVM, else dense."),
+        bool | None, _option("--dense/--sparse", help="How to store rows. Default: sparse for LIBSVM, else dense.")
     ] = None
     model_columns: list[str] | None = None  # the columns that a model was fitted to
 

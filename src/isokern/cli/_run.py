@@ -23,10 +23,17 @@ _OF_ONE_BLOCK = ("block_accuracy", "map_seconds", "predict_seconds", "learn_seco
 
 
 class Run:
-    """A prequential evaluation with its outputs, its totals and its position in the stream."""
+    """A prequential evaluation with its outputs, its totals, its position in the stream and its checkpoints.
 
-    def __init__(self, learner: Any, settings: dict[str, Any], outputs: Outputs) -> None:
+    ``folder`` is the folder for checkpoints, None for no checkpoints; ``every`` is the seconds between them.
+    """
+
+    def __init__(
+        self, learner: Any, settings: dict[str, Any], outputs: Outputs, *, folder: str | None, every: float
+    ) -> None:
         self.settings, self.outputs = settings, outputs
+        self._checkpoint = None if folder is None else Path(folder) / _CHECKPOINT
+        self._every, self._last_saved = every, time.monotonic()
         self.n_blocks, self.n_rows, self.checksum, self.is_done = 0, 0, 0, False
         self.seconds = {"map_seconds": 0.0, "predict_seconds": 0.0, "learn_seconds": 0.0}
         self.evaluation = self._evaluation_of(learner)
@@ -36,6 +43,20 @@ class Run:
     def learner(self) -> Any:
         """The learner in its current state."""
         return self.evaluation.learner
+
+    def start(self, *, resume: bool) -> None:
+        """Start anew, or continue from the checkpoint if there is one."""
+        if self._checkpoint is not None:
+            os.makedirs(self._checkpoint.parent, exist_ok=True)
+            for unfinished in self._checkpoint.parent.glob(f".{_CHECKPOINT}.*.part"):  # of a run that was killed
+                unfinished.unlink()
+        if self._checkpoint is None or not self._checkpoint.exists():
+            self.outputs.open()
+        elif resume:
+            self._load(self._checkpoint)
+        else:
+            folder = self._checkpoint.parent
+            raise ValueError(f"{folder} has a checkpoint; add --resume to continue, or change the folder.")
 
     def take(self, X: Any, y: Any) -> Record:
         """Predict a block, then learn it."""
@@ -67,22 +88,28 @@ class Run:
         if checksum != self.checksum:
             raise ValueError(f"--resume needs the same input; got other rows among the first {self.n_rows:,}.")
 
-    def save(self, folder: Path) -> None:
-        """Write a checkpoint that replaces the previous one."""
-        state = {
-            "settings": self.settings,
-            "sizes": self.outputs.sync(),
-            "evaluation": self.evaluation.state(),
-            "learner": self.learner,
-            **{name: getattr(self, name) for name in _COUNTS},
-        }
-        persistence.write_file(folder / _CHECKPOINT, state)
+    def save_if_due(self) -> None:
+        """Write a checkpoint if the last one is old enough."""
+        if time.monotonic() - self._last_saved >= self._every:
+            self.save()
 
-    def load(self, folder: Path) -> None:
-        """Continue from the checkpoint in a folder."""
-        state = persistence.read_file(folder / _CHECKPOINT)
+    def save(self) -> None:
+        """Write a checkpoint that replaces the previous one."""
+        if self._checkpoint is not None:
+            state = {
+                "settings": self.settings,
+                "sizes": self.outputs.sync(),
+                "evaluation": self.evaluation.state(),
+                "learner": self.learner,
+                **{name: getattr(self, name) for name in _COUNTS},
+            }
+            persistence.write_file(self._checkpoint, state)
+        self._last_saved = time.monotonic()
+
+    def _load(self, path: Path) -> None:
+        state = persistence.read_file(path)
         if not isinstance(state, dict) or "settings" not in state:
-            raise ValueError(f"{folder / _CHECKPOINT} must be a checkpoint; got another isokern file.")
+            raise ValueError(f"{path} must be a checkpoint; got another isokern file.")
         for name, value in self.settings.items():
             before = state["settings"].get(name)
             if value != before:
@@ -94,40 +121,6 @@ class Run:
 
     def _evaluation_of(self, learner: Any) -> Prequential:
         return Prequential(learner, **{name: self.settings[name] for name in ("classes", "delay", "metrics")})
-
-
-class Checkpoints:
-    """Checkpoints of a run in a folder; None writes none."""
-
-    def __init__(self, folder: str | None, seconds: float) -> None:
-        self._folder = None if folder is None else Path(folder)
-        self._seconds, self._last = seconds, time.monotonic()
-
-    def begin(self, run: Run, *, resume: bool) -> None:
-        """Start a new run, or continue the one in the folder if there is one."""
-        if self._folder is not None:
-            os.makedirs(self._folder, exist_ok=True)
-            for unfinished in self._folder.glob(f".{_CHECKPOINT}.*.part"):  # of a run that was killed
-                unfinished.unlink()
-            if (self._folder / _CHECKPOINT).exists():
-                if not resume:
-                    raise ValueError(
-                        f"{self._folder} has a checkpoint; add --resume to continue, or change the folder."
-                    )
-                run.load(self._folder)
-                return
-        run.outputs.open()
-
-    def save_if_due(self, run: Run) -> None:
-        """Write a checkpoint if the last one is old enough."""
-        if time.monotonic() - self._last >= self._seconds:
-            self.save(run)
-
-    def save(self, run: Run) -> None:
-        """Write a checkpoint."""
-        if self._folder is not None:
-            run.save(self._folder)
-        self._last = time.monotonic()
 
 
 def _checksum(X: Any, y: Any, before: int) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
+from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
@@ -15,14 +16,9 @@ results = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
 
 
-@contextmanager
-def working(text: str) -> Iterator[None]:
-    """Show a spinner during the block, if there is a terminal."""
-    if not errors.is_terminal:
-        yield
-        return
-    with errors.status(Text(text)):
-        yield
+def working(text: str) -> Status:
+    """Return a context that shows a spinner if there is a terminal."""
+    return errors.status(Text(text))
 
 
 class _RateColumn(ProgressColumn):

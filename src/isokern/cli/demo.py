@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import resource
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -30,7 +30,7 @@ def demo(
     plot: Annotated[str, typer.Option(help="Save the plot here.")] = "isokern-demo.png",
     rows: Annotated[int, typer.Option(min=2000, help="Length of the generated stream.")] = 500_000,
 ) -> None:
-    """Compare three online learners on handwritten digits and on a long generated stream, in under a minute.
+    """Compare three online learners on digits and on a long generated stream, in under a minute.
 
     Example: isokern demo
     """
@@ -70,7 +70,9 @@ def _race(stream: Iterator[tuple[Any, Any]], *, n_initial: int, classes: Any, n_
 
 def _table(n_seen: int, seconds: dict[str, float], curves: dict[str, Curve]) -> Table:
     """Return a table of the learners' accuracy and throughput so far."""
-    table = Table(box=None, pad_edge=False, title=f"{n_seen:,} rows, {_memory()}", title_justify="left")
+    peak_memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    title = f"{n_seen:,} rows, {peak_memory:,.0f} MB peak memory"
+    table = Table(box=None, pad_edge=False, title=title, title_justify="left")
     table.add_column("learner", min_width=12)
     table.add_column("accuracy so far", justify="right", min_width=16)
     table.add_column("rows per second", justify="right", min_width=16)
@@ -86,15 +88,6 @@ def _ring_blocks(n_rows: int) -> Iterator[tuple[Any, Any]]:
     for begin in range(0, n_rows, _BLOCK):
         X = rng.uniform(-1, 1, size=(min(_BLOCK, n_rows - begin), 4))
         yield X, (np.floor(4 * np.hypot(X[:, 0], X[:, 1])) % 2).astype(int)
-
-
-def _memory() -> str:
-    """Return the resident memory of this process, which only Linux tells."""
-    try:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            return f"{int(file.read().split()[1]) * os.sysconf('SC_PAGE_SIZE') / 2**20:,.0f} MB of memory"
-    except OSError:
-        return "memory unknown"
 
 
 def _save_plot(path: str, races: dict[str, dict[str, Curve]]) -> None:

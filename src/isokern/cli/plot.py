@@ -28,7 +28,7 @@ plot = typer.Typer(
 
 Out = Annotated[str, typer.Option("--out", "-o", help="Save the figure here: .png, .pdf or .svg.")]
 Title = Annotated[str, typer.Option(help="Title of the figure.", show_default=False)]
-Data = Annotated[str, typer.Option(help="File of rows to draw, with two feature columns: LIBSVM text, CSV or Parquet.")]
+Data = Annotated[str, typer.Option(help="Rows to draw, with two feature columns: LIBSVM text, CSV or Parquet.")]
 
 
 @plot.command(no_args_is_help=True)

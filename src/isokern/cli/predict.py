@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Annotated, Any, TextIO
+from collections.abc import Iterable
+from contextlib import nullcontext
+from typing import Annotated, Any
 
 import typer
 
@@ -39,14 +38,17 @@ def predict(
     use_device(learner, device)
     method = _method_name(learner, scores=scores, proba=proba)
     source = source._replace(path=file).with_columns_of(learner)
-    with _writing(out) as target:
+    with nullcontext(sys.stdout.buffer) if out == "-" else replacing(out) as target:
         if method != "predict":
-            target.write(",".join(map(label_text, _scored_classes(learner, method))) + "\n")
+            target.write(_csv_line(_scored_classes(learner, method)))
         for X, _ in with_progress(source.blocks(block), "Predicting", quiet=quiet or out == "-"):
             values = getattr(learner, method)(X)
-            lines = (",".join(map(label_text, row)) for row in values.reshape(len(values), -1))
-            target.writelines(f"{line}\n" for line in lines)
+            target.writelines(_csv_line(row) for row in values.reshape(len(values), -1))
             target.flush()
+
+
+def _csv_line(values: Iterable[Any]) -> bytes:
+    return f"{','.join(map(label_text, values))}\n".encode()
 
 
 def _method_name(learner: Any, *, scores: bool, proba: bool) -> str:
@@ -62,15 +64,3 @@ def _scored_classes(learner: Any, method: str) -> Any:
     """Return the classes of the columns of scores; two classes share one column, which is that of the second."""
     is_shared = method == "decision_function" and len(learner.classes_) == 2
     return learner.classes_[1:] if is_shared else learner.classes_
-
-
-@contextmanager
-def _writing(out: str) -> Iterator[TextIO]:
-    """Open standard output, or a text file that is replaced only if the block succeeds."""
-    if out == "-":
-        yield sys.stdout
-        return
-    with replacing(out) as file:
-        text = io.TextIOWrapper(file, encoding="utf-8")
-        yield text
-        text.detach()  # flushes the text, and leaves the file open

@@ -13,7 +13,7 @@ from isokern.cli._input import File, Input, listed
 from isokern.cli._method import Learning
 from isokern.cli._options import Block, Metrics, Quiet, check_target, panel, with_groups
 from isokern.cli._outputs import Outputs
-from isokern.cli._run import Checkpoints, Run
+from isokern.cli._run import Run
 from isokern.cli._show import as_text, errors, print_facts, rows_progress
 from isokern.cli._signals import Interrupts
 from isokern.cli.fit import name_columns
@@ -28,7 +28,7 @@ def stream(
     *,
     out: Annotated[str | None, _option("--out", "-o", help="Save the model here at the end.")] = None,
     initial: Annotated[
-        int, _option(min=2, help="Rows to draw the map from; they are learned, not predicted.")
+        int, _option(min=2, help="First rows, which fit the feature map; they are learned, not predicted.")
     ] = 10_000,
     block: Block = 1000,
     delay: Annotated[int, _option(min=0, help="Blocks by which labels are late.")] = 0,
@@ -71,49 +71,43 @@ def stream(
         "records": records,
         "predictions": predictions,
     }
-    run = Run(learner, settings, Outputs(records, predictions))
-    _stream(run, source, Checkpoints(checkpoint, every), out=out, resume=resume, quiet=quiet)
+    run = Run(learner, settings, Outputs(records, predictions), folder=checkpoint, every=every)
+    _stream(run, source, out=out, resume=resume, quiet=quiet)
 
 
-def _stream(run: Run, source: Input, checkpoints: Checkpoints, *, out: str | None, resume: bool, quiet: bool) -> None:
+def _stream(run: Run, source: Input, *, out: str | None, resume: bool, quiet: bool) -> None:
     """Process a stream to its end or to an interrupt, and save the model."""
     names = source.feature_names()
     with closing(run.outputs), Interrupts().handled() as interrupts:
-        checkpoints.begin(run, resume=resume)
+        run.start(resume=resume)
         try:
             if not run.is_done:
-                _take_blocks(run, source, checkpoints, interrupts, quiet=quiet)
+                _take_blocks(run, source, interrupts, quiet=quiet)
         except KeyboardInterrupt:
-            checkpoints.save(run)
+            run.save()
             _save_and_print(run, names, out)
             errors.print(f"stopped after {run.n_rows:,} rows", style="yellow")
             raise typer.Exit(128 + (interrupts.number or 2)) from None
         _save_and_print(run, names, out)
 
 
-def _take_blocks(run: Run, source: Input, checkpoints: Checkpoints, interrupts: Interrupts, *, quiet: bool) -> None:
+def _take_blocks(run: Run, source: Input, interrupts: Interrupts, *, quiet: bool) -> None:
     """Predict and learn all blocks after the checkpoint."""
     blocks = source.blocks(run.settings["block"], run.settings["initial"])
     run.skip(blocks)
     with rows_progress("Streaming", quiet=quiet) as advance:
         for X, y in blocks:
             with interrupts.deferred():
-                if run.n_blocks == 0:
-                    _limit_initial_rows(run.learner, X.shape[0])
+                if run.n_blocks == 0 and X.shape[0] < (getattr(run.learner, "n_initial", None) or 0):
+                    run.learner.set_params(n_initial=max(2, X.shape[0]))  # the stream has no more rows to wait for
                 record = run.take(X, y)
-                checkpoints.save_if_due(run)
+                run.save_if_due()
             advance(X.shape[0], f"accuracy {record.accuracy:.4f}" if record.n_labelled else "")
     if not run.n_rows:
         raise ValueError(f"{source.path} must have rows; got none.")
     with interrupts.deferred():
         run.finish()
-        checkpoints.save(run)
-
-
-def _limit_initial_rows(learner: Any, n_rows: int) -> None:
-    """Let a learner end its warm-up with the first block, even if the stream has fewer rows than ``n_initial``."""
-    if getattr(learner, "n_initial", None) is not None and n_rows < learner.n_initial:
-        learner.set_params(n_initial=max(2, n_rows))
+        run.save()
 
 
 def _save_and_print(run: Run, names: list[str] | None, out: str | None) -> None:

@@ -8,9 +8,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from isokern.checks import one_of
-from isokern.evaluation.counters import Confusion, Errors, LogLoss
+from isokern.evaluation.counters import AllScores, Confusion, Errors, LogLoss, ScoreHistograms
 from isokern.evaluation.learner import Outputs, learns_numbers
-from isokern.evaluation.scores import AllScores, ScoreHistograms
 
 # Metrics, and the counters that have a method of the same name to compute them.
 Table = dict[str, Any]

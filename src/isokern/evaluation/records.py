@@ -72,9 +72,8 @@ class HoldoutRecord(Numbers):
     n_support : int or None
         The learner's support vectors, if it counts them.
     metrics : dict of str to float
-        Metrics of the test rows.
     predictions : ndarray
-        The prediction for each test row.
+        Of the test rows.
     """
 
     n_train: int
