@@ -1,6 +1,6 @@
-"""The weighted mean of learners that share one map: how parts that learned apart become one.
+"""Merge learners that were trained separately on one map into their weighted mean.
 
-This module checks that learners can be merged; what their mean is, each part of a learner knows by itself.
+This module checks that learners can be merged; each part of a learner computes its own mean, see ``isokern.parts``.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from isokern.learners.weights import CellWeights
 
 Learner = IKOGDClassifier | IKOGDRegressor
 
-# What decides how a model is to be read and how it goes on; all else may differ from part to part.
+# Parameters that define the meaning of the learned state and the next steps; all others may differ.
 _ALIKE = ("loss", "epsilon", "schedule", "learning_rate", "shrinkage", "average", "class_weight")
 
 
 def merge(models: Iterable[Any], weights: ArrayLike | None = None) -> Any:
     """Return the weighted mean of learners that share one map.
 
-    Scores are the mean of the parts' scores. All that steps depend on is averaged, too (AdaGrad's sums of squares, the
-    count of rows behind decaying steps, the counts of classes), so that the mean of equal parts is that part, and the
-    result goes on with ``partial_fit`` as one of them would. A class that a part has not met counts there as what the
-    part learned of classes not seen yet. Probabilities rest on the last rows of each part, in proportion to its weight.
+    Scores are the mean of the models' scores. The state behind the next steps is averaged too (AdaGrad's sums of
+    squares, number of rows, class counts), so the mean of equal models is that model, and ``partial_fit`` continues
+    from it. In a model that has not seen a class, the class has the score of a class not seen yet. Probabilities are
+    calibrated on the latest rows of all models, in proportion to the weights.
 
     Parameters
     ----------
     models : iterable of IKOGDClassifier or of IKOGDRegressor
-        Learners that have begun to learn, on one fitted kernel or on equal copies of it. They stay as they are.
+        Learners that have passed their warm-up, on one fitted kernel or on equal copies of it. They are not changed.
     weights : array-like of shape (n_models,), default=None
-        What each part counts, for example the number of its rows; None means that all count alike.
+        Weight of each model, for example its number of rows; None means equal weights.
 
     Returns
     -------
     model : IKOGDClassifier or IKOGDRegressor
-        With the parameters of the first of ``models``.
+        Mean, with the parameters of the first model.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def merge(models: Iterable[Any], weights: ArrayLike | None = None) -> Any:
 
 
 def mean_learner(parts: Sequence[Any], shares: NDArray[np.float64]) -> Any:
-    """Return the mean of learners that are known to share one map; ``shares`` add up to 1."""
+    """Return the mean of learners that share one map, without checks; ``shares`` sum to 1."""
     merged = copy.copy(parts[0])
     merged.learned_ = type(merged.learned_).merge([part.learned_ for part in parts], shares)
     return merged
@@ -73,7 +73,7 @@ def mean_learner(parts: Sequence[Any], shares: NDArray[np.float64]) -> Any:
 
 def _shares(weights: ArrayLike | None, n: int) -> NDArray[np.float64]:
     if n == 0:
-        raise ValueError("models must be at least 1; got none.")
+        raise ValueError("models must have at least 1; got none.")
     if weights is None:
         return np.full(n, 1.0 / n)
     array = np.asarray(weights, dtype=np.float64)
@@ -90,8 +90,8 @@ def _check_part(part: Any, name: str) -> None:
     check_is_fitted(part)
     if not hasattr(part, "learned_"):
         raise ValueError(
-            f"models must have begun to learn; {name} still holds its first {part.warm_up_.n} rows back. Give it a "
-            "fitted kernel, and it begins at once."
+            f"models must have passed their warm-up; {name} still buffers its first {part.warm_up_.n} rows. Give it a "
+            "fitted kernel to learn at once."
         )
     if not isinstance(part.learned_.model, CellWeights):
         raise ValueError(f'evaluation must be "primal" or "naive" to be merged; got {part.evaluation!r} in {name}.')
@@ -100,11 +100,11 @@ def _check_part(part: Any, name: str) -> None:
 
 def _check_alike(first: Any, part: Any, name: str) -> None:
     if type(part) is not type(first):
-        raise TypeError(f"models must be of one class; got {type(first).__name__} and, {name}, {type(part).__name__}.")
+        raise TypeError(f"models must be of one class; got {type(first).__name__} and {type(part).__name__} as {name}.")
     for parameter in _ALIKE:
         expected, value = getattr(first, parameter, None), getattr(part, parameter, None)
         if value != expected:
-            raise ValueError(f"{parameter} must be the same in all models; got {expected!r} and, {name}, {value!r}.")
+            raise ValueError(f"{parameter} must be the same in all models; got {expected!r} and {value!r} in {name}.")
     first.learned_.check_mergeable(part.learned_, name)
 
 
@@ -113,6 +113,6 @@ def _check_one_map(first: IsolationKernel, other: IsolationKernel, name: str) ->
     difference = first.map_.difference(other.map_) if is_alike else "the number of columns"
     if difference is not None:
         raise ValueError(
-            f"models must share one map; {difference} of {name} is not that of the first. Fit one IsolationKernel and "
+            f"models must share one map; {difference} of {name} differs from the first. Fit one IsolationKernel and "
             "give it to all as kernel=..."
         )

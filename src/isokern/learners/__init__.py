@@ -1,4 +1,4 @@
-"""Learners on the Isolation Kernel's feature map, and the rivals they are compared with."""
+"""Provide the learners on the Isolation Kernel's feature map and the rivals that they are compared with."""
 
 from isokern.learners.adaraker import AdaRakerClassifier
 from isokern.learners.classifier import IKOGDClassifier

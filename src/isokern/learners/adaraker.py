@@ -1,67 +1,69 @@
-"""AdaRaker: many kernels by random features, and experts for what changes fast and slowly."""
+"""Provide AdaRakerClassifier: online multi-kernel learning with random features."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isokern import _core
-from isokern.checks import is_integer, is_number, n_threads, one_of, own_arrays
+from isokern.checks import is_number, n_threads, own_arrays
 from isokern.learners.clock import Clock
 from isokern.learners.linear import learning_blocks, project, random_directions
+from isokern.learners.parameters import check_choice, check_integer
 from isokern.learners.rival import RivalClassifier
 from isokern.learners.targets import Weights
 from isokern.parts import Part, need, need_array
 from isokern.rows import CoreRows, n_rows, row_blocks
 
 PAPERS_BANDWIDTHS = tuple(2.0**m for m in range(-10, 6))
-_RESTARTS = ("warm", "cold")
 
 
 class AdaRakerClassifier(RivalClassifier):
-    """Online learning with many Gaussian kernels at once, weighted by how well they do, on logistic loss.
+    """Online multi-kernel learning: an adaptive mixture of Gaussian kernels by random features, with logistic loss.
 
-    A row costs (number of non-zero values) * n_directions products, n_kernels * n_directions sines and cosines, and
-    2 * n_kernels * n_directions products for each of log2(rounds) experts: slow, and the slower the longer the stream.
-    Memory is columns * n_directions plus that of the experts. Choose it if nothing is known of the right bandwidth and
-    the data drift.
+    Experts learn on intervals of length 1, 2, 4, ... and are weighted by their recent losses, so that the model follows
+    slow and fast changes. Each row costs n_directions multiplications per non-zero value, n_kernels * n_directions
+    sines and cosines, and 2 * n_kernels * n_directions multiplications for each of log2(rows) experts. Memory is
+    n_columns * n_directions values plus the experts.
+
+    Choose it if nothing is known about the bandwidth and the data drift. It is slow, and gets slower as the stream
+    grows.
 
     Parameters
     ----------
-    bandwidths : sequence of float, default=2^-10, ..., 2^5
-        sigma of the kernels exp(-sigma^2 |x - z|^2 / 2), all with the same random directions.
+    bandwidths : sequence of float, default=(2**-10, ..., 2**5)
+        sigma of the kernels exp(-sigma^2 |x - z|^2 / 2). All kernels share the random directions.
     n_directions : int, default=50
-        Number of orthogonal random directions D; each kernel has 2 D features.
+        Number D of orthogonal random directions; each kernel has 2 D features.
     learning_rate : float, default=0.5
         eta_0: the expert of intervals of length L takes steps of eta_0 / sqrt(L), at most 0.5.
     shrinkage : float, default=5e-4
-        lambda of the penalty lambda |theta|^2.
+        Strength lambda of the L2 penalty lambda |theta|^2.
     restart : {"warm", "cold"}, default="warm"
-        Whether an expert keeps what it has learned when a new interval begins.
+        Whether an expert keeps its weights when a new interval starts.
     scale, n_passes, shuffle, class_weight, n_initial, n_jobs, random_state
         See :class:`OGDClassifier`.
 
     Attributes
     ----------
-    classes_ : ndarray
-        The classes, sorted.
+    classes_, n_support_
+        See :class:`OGDClassifier`. Every row changes the model.
 
     References
     ----------
-    Shen, Chen and Giannakis, "Random feature-based online multi-kernel learning in environments with unknown
-    dynamics", 2019.
+    Shen, Chen and Giannakis, "Random feature-based online multi-kernel learning in environments with unknown dynamics",
+    JMLR, 2019.
 
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from sklearn.preprocessing import scale
     >>> from isokern import AdaRakerClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> AdaRakerClassifier(random_state=0).fit(scale(X), y).score(scale(X), y) > 0.8
+    >>> AdaRakerClassifier(scale="standard", random_state=0).fit(X[:400], y[:400]).score(X[400:], y[400:]) > 0.8
     True
     """
 
@@ -99,62 +101,46 @@ class AdaRakerClassifier(RivalClassifier):
         self.random_state = random_state
 
     def _new_model(self, table: Any, rng: np.random.RandomState) -> AdaRakerModel:
-        directions = random_directions(self.n_features_in_, self.n_directions, rng)
+        directions = np.ascontiguousarray(random_directions(self.n_features_in_, self.n_directions, rng))
         bandwidths = np.array(self.bandwidths, dtype=np.float64)
         rates = (float(self.learning_rate), float(self.shrinkage), self.restart == "cold")
-        n_columns, threads = self.class_book_.n_columns, n_threads(self.n_jobs)
-        return AdaRakerModel.begun(directions, bandwidths, n_columns, rates, threads)
+        shape = (self.class_book_.n_columns, 0, len(bandwidths))  # no experts yet
+        theta = np.zeros((*shape, 2 * self.n_directions), dtype=np.float32)
+        experts = theta, np.zeros(shape), np.zeros(shape[:2])
+        return AdaRakerModel(directions, bandwidths, shape[0], rates, n_threads(self.n_jobs), *experts)
 
     def check_parameters(self) -> None:
-        """Raise unless all parameters are what they may be."""
+        """Raise ValueError if a parameter is invalid."""
         super().check_parameters()
         bandwidths = np.asarray(self.bandwidths, dtype=object).ravel()
         if not len(bandwidths) or not all(is_number(value) and value > 0 for value in bandwidths):
             raise ValueError(f"bandwidths must be positive numbers; got {self.bandwidths!r}.")
-        if not is_integer(self.n_directions, at_least=1):
-            raise ValueError(f"n_directions must be an integer of at least 1; got {self.n_directions!r}.")
+        check_integer(self, "n_directions", at_least=1)
         if not (is_number(self.shrinkage) and 0 <= self.shrinkage < 1):
             raise ValueError(f"shrinkage must be at least 0 and below 1; got {self.shrinkage!r}.")
-        if self.restart not in _RESTARTS:
-            raise ValueError(f"restart must be {one_of(_RESTARTS)}; got {self.restart!r}.")
+        check_choice(self, "restart", ("warm", "cold"))
 
 
 @dataclass(eq=False)
 class AdaRakerModel(Part):
-    """Random directions, and the experts' weights; there is one more expert whenever the rounds double."""
+    """Random directions and the weights of the experts; the number of experts is log2(rounds) + 1."""
 
     directions: NDArray[np.float64]
     bandwidths: NDArray[np.float64]
     n_columns: int
     rates: tuple[float, float, bool]
-    """Learning rate, shrinkage, and whether experts restart from nothing."""
+    """Learning rate, shrinkage, and whether experts restart from zero weights."""
     n_jobs: int
     theta: NDArray[np.float32]
-    """Weights of the features, (n_columns, n_experts, n_kernels, n_features)."""
+    """Weights of the features, of shape (n_columns, n_experts, n_kernels, n_features)."""
     weights: NDArray[np.float64]
-    """Of the kernels, (n_columns, n_experts, n_kernels)."""
+    """Weights of the kernels, of shape (n_columns, n_experts, n_kernels)."""
     confidences: NDArray[np.float64]
-    """In the experts, (n_columns, n_experts)."""
+    """Weights of the experts, of shape (n_columns, n_experts)."""
     clock: Clock = field(default_factory=Clock)
 
-    @classmethod
-    def begun(
-        cls,
-        directions: NDArray[np.float64],
-        bandwidths: NDArray[np.float64],
-        n_columns: int,
-        rates: tuple[float, float, bool],
-        n_jobs: int,
-    ) -> Self:
-        """Return a model without experts."""
-        n_kernels, n_features = len(bandwidths), 2 * directions.shape[1]
-        theta = np.zeros((n_columns, 0, n_kernels, n_features), dtype=np.float32)
-        weights, confidences = np.zeros((n_columns, 0, n_kernels)), np.zeros((n_columns, 0))
-        directions = np.ascontiguousarray(directions)
-        return cls(directions, bandwidths, n_columns, rates, n_jobs, theta, weights, confidences)
-
     def learn(self, table: Any, targets: Any, factors: Weights, rule: _core.Rule) -> None:
-        """Learn from rows in order."""
+        """Learn rows in order."""
         for rows, part, weights in learning_blocks(table, targets, factors):
             projections, later = self._projections(rows, self.n_jobs), self.clock.later(n_rows(rows), n_rows(rows))
             self._make_room(later.rounds.bit_length())
@@ -172,7 +158,7 @@ class AdaRakerModel(Part):
     def _projections(self, rows: CoreRows, threads: int) -> NDArray[np.float64]:
         projections = project(rows, self.directions, threads)
         if not np.isfinite(projections).all() or np.abs(projections).max() > 1e300 / self.bandwidths.max():
-            raise ValueError("X must be smaller: its products with the directions overflow. Scale it first.")
+            raise ValueError("X must be smaller; got values whose products with the directions overflow. Scale X.")
         return projections
 
     def _core(self) -> _core.AdaRaker:
@@ -180,6 +166,7 @@ class AdaRakerModel(Part):
         return _core.AdaRaker(self.bandwidths, self.theta, self.weights, self.confidences, *self.rates)
 
     def _make_room(self, n_experts: int) -> None:
+        """Add zero weights for new experts."""
         missing = max(0, n_experts - self.theta.shape[1])
         for name in ("theta", "weights", "confidences"):
             array = getattr(self, name)
@@ -187,11 +174,11 @@ class AdaRakerModel(Part):
             setattr(self, name, np.concatenate([array, room], axis=1))
 
     def check(self) -> None:
-        """Raise unless the experts' arrays fit the kernels and the rounds."""
-        need(isinstance(self.clock, Clock), "the clock must be one")
+        """Raise ValueError if the arrays of the experts do not match the kernels and the number of rounds."""
+        need(isinstance(self.clock, Clock), "clock must be a Clock")
         need_array(self.directions, np.float64, 2, "directions")
         need_array(self.bandwidths, np.float64, 1, "bandwidths")
         shape = (self.n_columns, self.clock.rounds.bit_length(), len(self.bandwidths))
-        need(self.theta.shape == (*shape, 2 * self.directions.shape[1]), "theta must have a row for each kernel")
-        need(self.weights.shape == shape, "weights must have one for each kernel")
-        need(self.confidences.shape == shape[:2], "confidences must have one for each expert")
+        need(self.theta.shape == (*shape, 2 * self.directions.shape[1]), "theta must have a row per expert and kernel")
+        need(self.weights.shape == shape, "weights must have one per expert and kernel")
+        need(self.confidences.shape == shape[:2], "confidences must have one per expert")

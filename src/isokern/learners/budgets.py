@@ -1,8 +1,8 @@
-"""Budgets: which support vectors an online learner keeps if it may keep only so many.
+"""Limit the number of support vectors of an online learner: one class per strategy of the literature.
 
-A budget learns one score with targets y = +1 or -1. It holds its support vectors as numbers of ``points``, with signed
-coefficients ``alpha``; f is its score of the row at hand, ``k`` the kernel between the row and its support vectors. All
-need a kernel with k(x, x) = 1.
+A budget learns one score with targets y = +1 or -1. It stores its support vectors as indices ``points`` with signed
+coefficients ``alpha``. Below, f is the score of the current row and ``k`` the kernel between the row and the support
+vectors. All strategies need a kernel with k(x, x) = 1.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from isokern.parts import Part, need, need_array
 
-_TINY = 1e-10  # squared distance from the span of the support vectors that counts as none
+_TINY = 1e-10  # squared distance from the span of the support vectors that counts as zero
 _LARGEST = 10.0  # gamma of BOGD
 
 
 @dataclass(eq=False)
 class Budget(Part):
-    """All support vectors: a row that violates the margin is added with eta y."""
+    """No limit: each row that violates the margin is added with coefficient eta y."""
 
     size: int
     rate: float
@@ -32,16 +32,16 @@ class Budget(Part):
     alpha: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
     def learn(self, values: NDArray[np.float64], point: int, y: float, weight: float) -> bool:
-        """Learn a row; return whether anything changed.
+        """Learn a row and return whether anything changed.
 
         Parameters
         ----------
         values : ndarray
-            The kernel between the row and all points.
+            Kernel between the row and all points.
         point : int
-            The row's own number.
+            Index of the row among the points.
         y : float
-            +1 or -1.
+            Target, +1 or -1.
         weight : float
             Factor of the step.
         """
@@ -67,14 +67,14 @@ class Budget(Part):
         self.alpha = np.delete(self.alpha, place)
 
     def check(self) -> None:
-        """Raise unless each support vector has a coefficient."""
-        need_array(self.points, np.intp, 1, "numbers of points")
-        need_array(self.alpha, np.float64, 1, "coefficients")
-        need(len(self.points) == len(self.alpha), "points must have coefficients")
+        """Raise ValueError unless each support vector has a coefficient."""
+        need_array(self.points, np.intp, 1, "points")
+        need_array(self.alpha, np.float64, 1, "alpha")
+        need(len(self.points) == len(self.alpha), "alpha must have a coefficient per point")
 
 
 class RandomBudget(Budget):
-    """RBP (Cavallanti, Cesa-Bianchi and Gentile, 2007): on a mistake add y; if full, drop a random older one."""
+    """RBP (Cavallanti, Cesa-Bianchi and Gentile, 2007): on a mistake, add y; if full, drop a random support vector."""
 
     def _learn(self, k: Any, point: int, y: float, weight: float, f: float) -> bool:
         if y * f > 0:
@@ -87,15 +87,15 @@ class RandomBudget(Budget):
 
 @dataclass(eq=False)
 class KeepsMatrix(Budget):
-    """A budget that needs the kernel among its support vectors."""
+    """Base of the budgets that keep the kernel matrix of their support vectors."""
 
     matrix: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
 
     def check(self) -> None:
-        """Raise unless the matrix is one of all pairs of support vectors."""
+        """Raise ValueError unless the matrix has an entry for each pair of support vectors."""
         super().check()
         need_array(self.matrix, np.float64, 2, "matrix")
-        need(self.matrix.shape == (len(self.points),) * 2, "matrix must be that of the support vectors")
+        need(self.matrix.shape == (len(self.points),) * 2, "matrix must have a row and a column per point")
 
     def _add_with(self, k: NDArray[np.float64], point: int, alpha: float) -> None:
         n = len(k)
@@ -107,9 +107,9 @@ class KeepsMatrix(Budget):
 
 @dataclass(eq=False)
 class Forgetron(KeepsMatrix):
-    """Forgetron (Dekel, Shalev-Shwartz and Singer, 2008): on a mistake add y; if full, shrink all and drop the oldest.
+    """Forgetron (Dekel, Shalev-Shwartz and Singer, 2008): on a mistake, add y; if full, shrink all and drop the oldest.
 
-    It tunes itself: the factor is the largest phi <= 1 with (delta phi)^2 + 2 delta phi (1 - phi mu) + Q <= (15/32) M.
+    Self-tuned: the factor is the largest phi <= 1 with (delta phi)^2 + 2 delta phi (1 - phi mu) + Q <= (15/32) M.
     """
 
     n_mistakes: int = 0
@@ -128,6 +128,7 @@ class Forgetron(KeepsMatrix):
     def _forget(self) -> None:
         delta = abs(self.alpha[0])
         mu = math.copysign(1.0, self.alpha[0]) * float(self.matrix[0] @ self.alpha)
+        # The condition on phi is a phi^2 + b phi + c <= 0.
         a, b, c = delta * delta - 2 * delta * mu, 2 * delta, self.damage - 15 / 32 * self.n_mistakes
         phi = 1.0
         if a + b + c > 0:
@@ -141,7 +142,7 @@ class Forgetron(KeepsMatrix):
 
 @dataclass(eq=False)
 class Projectron(KeepsMatrix):
-    """Projectron (Orabona, Keshet and Caputo, 2009): on a mistake add y, or, if full, its projection on the others."""
+    """Projectron (Orabona, Keshet and Caputo, 2009): on a mistake, add y; if full, project it onto the others."""
 
     inverse: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
 
@@ -158,19 +159,17 @@ class Projectron(KeepsMatrix):
         return True
 
     def _learn_margin(self, k: Any, y: float, weight: float, f: float) -> bool:
-        """Learn a row that is right: not at all."""
+        """Ignore a row on the right side."""
         return False
 
     def _extend(self, projection: NDArray[np.float64], distance: float) -> None:
-        """Make the inverse that of the matrix with one more point."""
+        """Update the inverse of the kernel matrix for one more point, by block inversion."""
         direction = np.append(projection, -1.0)
-        inverse = np.zeros((len(direction), len(direction)))
-        inverse[:-1, :-1] = self.inverse
-        self.inverse = inverse + np.outer(direction, direction) / distance
+        self.inverse = np.pad(self.inverse, (0, 1)) + np.outer(direction, direction) / distance
 
 
 class ProjectronPlusPlus(Projectron):
-    """Projectron++ (the same): also learns rows that are right but within the margin, by projection."""
+    """Projectron++ (same paper): also project rows on the right side but within the margin."""
 
     def _learn_margin(self, k: Any, y: float, weight: float, f: float) -> bool:
         loss = 1.0 - y * f
@@ -185,7 +184,7 @@ class ProjectronPlusPlus(Projectron):
 
 
 class PassiveAggressive(Budget):
-    """BPA-S (Wang and Vucetic, 2010): a violation takes the place of the one whose loss costs least.
+    """BPA-S (Wang and Vucetic, 2010): a margin violation replaces the support vector whose removal costs least.
 
     tau = min(C, loss) with C = the learning rate; r minimises alpha_r^2 + beta_r^2 - 2 alpha_r beta_r k_r with
     beta_r = alpha_r k_r + tau y.
@@ -200,16 +199,16 @@ class PassiveAggressive(Budget):
             return True
         beta = self.alpha * k + step
         place = int(np.argmin(self.alpha**2 + beta**2 - 2 * self.alpha * beta * k))
-        self.points = np.append(np.delete(self.points, place), point)
-        self.alpha = np.append(np.delete(self.alpha, place), beta[place])
+        self._drop(place)
+        self._add(point, beta[place])
         return True
 
 
 class BudgetedGradient(Budget):
-    """BOGD (Zhao, Wang, Wu, Jin and Hoi, 2012): gradient steps that shrink; if full, drop a random older one.
+    """BOGD (Zhao, Wang, Wu, Jin and Hoi, 2012): gradient steps with shrinkage; if full, drop a random support vector.
 
-    Each round alpha *= 1 - eta lambda. The other older ones make up for the one dropped, times B / (B - 1), up to
-    |alpha| <= gamma eta with gamma = 10.
+    Each round multiplies alpha by 1 - eta lambda. To make up for a dropped one, the others are multiplied by
+    B / (B - 1) and clipped to |alpha| <= gamma eta with gamma = 10.
     """
 
     def _learn(self, k: Any, point: int, y: float, weight: float, f: float) -> bool:
@@ -219,8 +218,7 @@ class BudgetedGradient(Budget):
         if self._is_full:
             self._drop(int(self.rng.integers(len(self.points))))
             largest = _LARGEST * self.rate
-            if self.size > 1:
-                self.alpha = np.clip(self.alpha * (self.size / (self.size - 1)), -largest, largest)
+            self.alpha = np.clip(self.alpha * (self.size / (self.size - 1)), -largest, largest)
         self._add(point, self.rate * weight * y)
         return True
 

@@ -1,4 +1,4 @@
-"""The classes that a classifier has met, one-vs-rest: their counts, and the columns of scores that stand for them."""
+"""Keep track of the classes of a classifier: their counts and their columns of one-vs-rest scores."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isokern.checks import is_number
 from isokern.learners.targets import Weights, is_text
 from isokern.parts import Part, need, need_array
 
@@ -18,34 +17,35 @@ ClassWeight = dict[Any, float] | str | None
 
 
 class Rearrangement(NamedTuple):
-    """How the columns of scores change when new classes come."""
+    """How the columns of scores change when new classes arrive."""
 
     columns: Sequence[int]
-    """The old column that each new one is a copy of."""
+    """For each new column, the old column to copy."""
     signs: Sequence[float]
-    """What the copy is multiplied by."""
+    """For each new column, the factor of the copy."""
     numbers: NDArray[np.intp]
-    """The new number of each old class."""
+    """For each old class, its new number."""
 
 
 @dataclass(frozen=True, eq=False)
 class ClassBook(Part):
-    """The classes met so far. A book never changes: to meet or count rows gives another one.
+    """Classes seen so far. Immutable: its methods return changed copies.
 
-    Two classes share one column of scores, which speaks for the second; more have one each. An open book has one more
-    column, the last, for a class not seen yet: a class that comes later begins as a copy of what was learned for it.
+    Two classes share one column of scores, positive for the second; three or more have one column each. An open book
+    has one more column at the end, learned with every row as a negative example: the score of a class not seen yet. A
+    new class starts as a copy of it, so the model is the same as if the class had been known from the start.
     """
 
     labels: NDArray[Any]
-    """The classes, sorted."""
+    """Classes, sorted."""
     counts: NDArray[np.int64]
-    """How many rows of each class have been learned."""
+    """Number of learned rows of each class."""
     is_open: bool
-    """Whether new classes may come."""
+    """Whether new classes may arrive."""
 
     @classmethod
     def of(cls, labels: NDArray[Any], classes: ArrayLike | None = None, *, takes_new: bool) -> Self:
-        """Return the book of the first rows of a stream; if ``classes`` are given there will be no others."""
+        """Return the book of the first rows of a stream; ``classes``, if given, are all there will be."""
         if classes is not None:
             known, is_open = np.unique(np.asarray(classes)), False
         else:
@@ -59,7 +59,7 @@ class ClassBook(Part):
 
     @classmethod
     def of_all(cls, labels: NDArray[Any], *, takes_new: bool) -> Self:
-        """Return the book of all rows that ``fit`` is given, which must be of two classes."""
+        """Return the book of all rows of ``fit``; raise unless they have two classes."""
         book = cls.of(labels, takes_new=True)
         if len(book.labels) < 2:
             raise ValueError(f"y must have at least 2 classes in fit; got only one class, {labels[0]!r}.")
@@ -68,16 +68,16 @@ class ClassBook(Part):
     # -- classes
 
     def meet(self, labels: NDArray[Any], classes: ArrayLike | None = None) -> Self:
-        """Return the book with the classes of further rows; ``classes``, if given, must be those that it has."""
+        """Return the book with the classes of further rows; ``classes``, if given, must be the known ones."""
         if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.labels):
             raise ValueError(f"classes must be the same in every call, {self.labels}; got {np.unique(classes)}.")
         self._check_known(labels)
         return self.with_classes(labels) if self.is_open else self
 
     def _check_known(self, labels: NDArray[Any]) -> None:
-        """Raise if labels are of another kind, or new where no new ones may come."""
+        """Raise ValueError if labels mix text and numbers, or are new to a closed book."""
         if is_text(labels) != is_text(self.labels):
-            raise ValueError(f"y must be of one kind with the classes {self.labels}; got {labels[:1]}.")
+            raise ValueError(f"y must be of the type of the classes {self.labels}; got {labels[:1]}.")
         if self.is_open:
             return
         new = np.setdiff1d(labels, self.labels)
@@ -87,7 +87,7 @@ class ClassBook(Part):
             )
 
     def with_classes(self, labels: NDArray[Any]) -> Self:
-        """Return the book with more classes; itself if there are none."""
+        """Return the book with more classes, or itself if none is new."""
         union = np.union1d(self.labels, labels)
         if len(union) == len(self.labels):
             return self
@@ -96,26 +96,27 @@ class ClassBook(Part):
         return replace(self, labels=union, counts=counts)
 
     def rearrangement(self, larger: ClassBook) -> Rearrangement:
-        """Return how columns of scores change when this book becomes a larger one."""
+        """Return how the columns of scores change from this book to a larger one."""
         scored = larger.labels if len(larger.labels) > 2 else larger.labels[1:]
         columns, signs = zip(*(self._column_of(label) for label in [*scored, None]), strict=True)
         return Rearrangement(columns, signs, np.searchsorted(larger.labels, self.labels))
 
     def _column_of(self, label: Any) -> tuple[int, float]:
-        """Return the column of a class's score and its sign; a class not seen yet has the last column."""
+        """Return the column and the sign of a class's score; a class not seen yet has the last column."""
         known = np.flatnonzero(self.labels == label) if label is not None else np.empty(0)
         if len(known) == 0:
             return self.n_columns - 1, 1.0
         if len(self.labels) > 2:
             return int(known[0]), 1.0
-        # Two classes share one column; what is always true of one class is never true of those not seen.
+        # The column of two classes speaks for the second, its negative for the first. With a single class it is the
+        # column of classes not seen yet, which learns -1 from every row; the negative learns +1.
         return 0, 1.0 if known[0] == 1 else -1.0
 
     # -- scores
 
     @property
     def n_columns(self) -> int:
-        """The number of columns of scores."""
+        """Number of columns of scores."""
         n_classes = len(self.labels)
         return (n_classes if n_classes > 2 else n_classes - 1) + self.is_open
 
@@ -124,17 +125,17 @@ class ClassBook(Part):
         return scores[:, : len(self.labels)] if len(self.labels) > 2 else scores[:, 0]
 
     def numbers(self, labels: NDArray[Any]) -> NDArray[np.intp]:
-        """Return the number of each row's class."""
+        """Return the index of each row's class."""
         return np.searchsorted(self.labels, labels)
 
     def targets(self, numbers: NDArray[np.intp]) -> NDArray[np.int32]:
-        """Return the column of each row's class, -1 for none: two classes share the second's."""
+        """Return the column of each row's class; -1 for the first of two classes, which has none."""
         return (numbers if len(self.labels) > 2 else numbers - 1).astype(np.int32)
 
     def counted_from(self, numbers: NDArray[np.intp]) -> list[int]:
-        """Return, for each column, the row from which on those that change it are support vectors.
+        """Return, for each column, the first row whose update counts as a support vector.
 
-        A class counts from its first row on; what is learned of classes not seen yet makes no support vector.
+        A class counts from its first row on. Updates of the column for classes not seen yet never count.
         """
         never = len(numbers)
         if len(self.labels) < 3:
@@ -145,31 +146,31 @@ class ClassBook(Part):
         return [int(first) for first in firsts] + [never] * self.is_open
 
     def majority_scores(self, n: int, frequencies: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return scores of n rows that speak for the most frequent class, before anything is learned."""
+        """Return scores of n rows that predict the majority class."""
         scores = np.full((n, len(self.labels)), -1.0)
         scores[:, frequencies.argmax()] = 1.0
         return scores if len(self.labels) > 2 else scores[:, -1] if len(self.labels) == 2 else -scores[:, 0]
 
     def frequencies(self, numbers: NDArray[np.intp]) -> NDArray[np.int64]:
-        """Return how many rows each class has."""
+        """Return the number of rows of each class."""
         return np.bincount(numbers, minlength=len(self.labels))
 
     # -- counts and weights
 
     def counting(self, numbers: NDArray[np.intp]) -> Self:
-        """Return the book in which further rows are counted."""
+        """Return the book with further rows counted."""
         return replace(self, counts=self.counts + self.frequencies(numbers))
 
     def row_factors(self, numbers: NDArray[np.intp], weights: Weights, class_weight: ClassWeight) -> Weights:
-        """Return the factors of the rows' steps: their weights times those of their classes."""
+        """Return the factors of the rows' steps: row weights times class weights."""
         if class_weight is None:
             return weights
-        is_running = isinstance(class_weight, str)  # "balanced" follows the counts as they are at each row
+        is_running = isinstance(class_weight, str)  # "balanced" uses the counts at each row
         factors = self._balanced_factors(numbers) if is_running else self.class_factors(class_weight)[numbers]
         return factors if weights is None else factors * weights
 
     def _balanced_factors(self, numbers: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return, for each row, n / (k * n_c): rows, classes and rows of its class so far, itself included."""
+        """Return n / (k * n_c) for each row: rows, classes and rows of its class so far, itself included."""
         n = self.counts.sum() + np.arange(1, len(numbers) + 1)
         n_class = np.empty(len(numbers))
         is_first = np.zeros(len(numbers), dtype=np.int64)
@@ -181,53 +182,40 @@ class ClassBook(Part):
         return n / ((np.count_nonzero(self.counts) + np.cumsum(is_first)) * n_class)
 
     def class_factors(self, class_weight: ClassWeight) -> NDArray[np.float64]:
-        """Return the factor of each class, of which "balanced" ones follow all rows counted."""
+        """Return the weight of each class; "balanced" uses all rows counted so far."""
         if class_weight is None:
             return np.ones(len(self.labels))
         if isinstance(class_weight, str):
             return self.counts.sum() / (len(self.labels) * np.maximum(self.counts, 1))
         return np.array([float(class_weight.get(label, 1.0)) for label in self.labels.tolist()])
 
-    # -- the contract of parts
+    # -- contract of isokern.parts
 
     def check(self) -> None:
-        """Raise unless classes ascend and have counts."""
-        need(
-            isinstance(self.labels, np.ndarray) and self.labels.ndim == 1 and len(self.labels), "classes must be labels"
-        )
-        need(np.array_equal(np.unique(self.labels), self.labels), "classes must ascend")
+        """Raise ValueError unless classes are sorted and have counts."""
+        is_array = isinstance(self.labels, np.ndarray) and self.labels.ndim == 1 and len(self.labels)
+        need(is_array, "labels must be an array of at least one class")
+        need(np.array_equal(np.unique(self.labels), self.labels), "labels must be sorted and unique")
         need_array(self.counts, np.int64, 1, "counts")
-        need(len(self.counts) == len(self.labels), "there must be a count for each class")
-        need(type(self.is_open) is bool, "whether classes are open must be known")
+        need(len(self.counts) == len(self.labels), "counts must have one per class")
+        need(type(self.is_open) is bool, "is_open must be a bool")
 
     def check_mergeable(self, other: ClassBook, name: str) -> None:
-        """Raise unless another book, which errors call by a name, can be merged with this one."""
+        """Raise ValueError if another book, which errors call ``name``, cannot be merged with this one."""
         if is_text(other.labels) != is_text(self.labels):
-            raise ValueError(f"classes must be of one kind; got {self.labels} and, {name}, {other.labels}.")
+            raise ValueError(f"classes must be of one type; got {self.labels} and {other.labels} in {name}.")
         if other.is_open != self.is_open:
-            raise ValueError(f"classes must have been given to all models at the start, or to none; not so {name}.")
+            raise ValueError(f"classes must be given to all models at the start, or to none; {name} differs.")
         if not other.is_open and not np.array_equal(other.labels, self.labels):
             raise ValueError(
-                f"classes must be the same if they are given at the start; got {self.labels} and, {name}, "
-                f"{other.labels}."
+                f"classes must be the same in all models if given at the start; got {self.labels} and {other.labels} "
+                f"in {name}."
             )
 
     @classmethod
     def merge(cls, books: Sequence[Self], shares: NDArray[np.float64]) -> Self:
-        """Return the book of all classes, with mean counts; a class that was met anywhere stays one that was met."""
+        """Return the book of all classes with mean counts; a class seen in any book keeps a count of at least 1."""
         everything = reduce(np.union1d, (book.labels for book in books))
         counts = np.array([book.with_classes(everything).counts for book in books])
         means = np.rint(shares @ counts.astype(np.float64)).astype(np.int64)
         return cls(everything, np.maximum(means, counts.any(axis=0)), books[0].is_open)
-
-
-def check_class_weight(class_weight: Any) -> None:
-    """Raise unless factors of classes are known."""
-    if isinstance(class_weight, dict):
-        is_known = all(is_number(weight) and weight >= 0 for weight in class_weight.values())
-    else:
-        is_known = class_weight in (None, "balanced")
-    if not is_known:
-        raise ValueError(
-            f'class_weight must be None, "balanced" or a dict of numbers of at least 0; got {class_weight!r}.'
-        )

@@ -1,4 +1,4 @@
-"""IK-OGD: online gradient descent on the Isolation Kernel's map, for classes."""
+"""Provide IKOGDClassifier: online gradient descent for classification with the Isolation Kernel."""
 
 from __future__ import annotations
 
@@ -13,74 +13,88 @@ from sklearn.utils.validation import check_is_fitted
 from isokern.checks import unchanged_on_error
 from isokern.engines import engine_of
 from isokern.feature_map import IsolationKernel
-from isokern.learners.classes import ClassBook, check_class_weight
+from isokern.learners.classes import ClassBook
 from isokern.learners.kernel_source import KernelSource, check_same_map, read_cells, share_starts
 from isokern.learners.one_vs_rest import OneVsRest
+from isokern.learners.parameters import check_class_weight, check_n_initial
 from isokern.learners.steps import CLASSIFIER_LOSSES, Steps, check_cell_steps
 from isokern.learners.targets import Weights, pass_orders, read_labels, read_weights, some
-from isokern.learners.warm_up import Batch, WarmUp, check_n_initial
+from isokern.learners.warm_up import Batch, WarmUp
 from isokern.parts import need
 from isokern.rows import accept_sparse, read_rows
 
 
 class IKOGDClassifier(ClassifierMixin, BaseEstimator):
-    """Classifier that learns online: nonlinear boundaries, constant memory, constant time a row.
+    """Online classifier with the Isolation Kernel: nonlinear boundaries in constant memory and constant time per row.
 
-    A row falls into one cell of each of t random partitionings; the score of a class is the mean of the weights of
-    those cells; a row whose score violates the margin moves the weights of its own cells. More than two classes are
-    learned one against the rest.
+    The kernel's feature map assigns each row to one cell in each of t random partitionings. The score of a class is the
+    mean of the weights of these t cells. A row that violates the margin takes one gradient step on the weights of its
+    own cells. More than two classes are learned one-vs-rest.
 
-    The learner of the paper is ``IKOGDClassifier(schedule="constant", average=False, n_passes=1, shuffle=False)``.
+    Choose it for large data sets and streams that a linear model underfits. ``n_cells`` matters most: tune it with
+    :class:`IKOGDClassifierCV`. Set ``average=True`` with ``schedule="constant"`` if labels are noisy. Choose
+    :class:`IKSVC` instead if all rows fit into memory and you want the optimum of the SVM objective.
+
+    ``IKOGDClassifier(schedule="constant", average=False, n_passes=1, shuffle=False)`` is the learner of the paper [1]_.
 
     Parameters
     ----------
     partitioning, n_partitionings, n_cells, max_depth, scale, device
-        The kernel's parameters, see :class:`IsolationKernel`.
+        Parameters of the kernel, see :class:`IsolationKernel`.
     kernel : IsolationKernel or None, default=None
-        A kernel to use in place of these parameters. A fitted one is used as it is, so that one map can serve many
-        learners; wrap it in ``sklearn.frozen.FrozenEstimator`` if the learner is to be cloned.
+        Kernel to use instead of these parameters. A fitted kernel is used as is, so that many estimators can share one
+        feature map; wrap it in ``sklearn.frozen.FrozenEstimator`` to keep it fitted through ``clone``.
     loss : {"hinge", "squared_hinge", "logistic"}, default="hinge"
-        What a score costs.
+        Loss function of a score.
     schedule : {"adagrad", "constant", "decaying"}, default="adagrad"
-        Steps: "adagrad" divides the learning rate, for each cell, by the root of its summed squared gradients;
-        "decaying" divides it by the root of the number of rows seen.
+        Step sizes. "adagrad" [2]_ divides the learning rate of each cell by the root of the cell's summed squared
+        gradients; "decaying" divides it by the root of the number of rows seen.
     learning_rate : float or "auto", default="auto"
-        Size of a step, the paper's eta. "auto" means 0.5 for constant, 1 for decaying and 2 for AdaGrad's steps.
+        Step size, eta in the paper. "auto" means 2 for "adagrad", 0.5 for "constant" and 1 for "decaying".
     shrinkage : float, default=0.0
-        L2 regularisation: each row multiplies all weights by 1 - learning_rate * shrinkage.
+        Strength of the L2 penalty: each row multiplies all weights by 1 - learning_rate * shrinkage.
     average : bool, default=False
-        Whether to predict with the mean of the weights over all rows instead of the last ones.
+        Whether to predict with the mean of the weights over all steps instead of the latest weights.
     n_passes : int, default=2
-        Passes over the rows in ``fit``; ``partial_fit`` always makes one.
+        Number of passes of ``fit`` over the rows; ``partial_fit`` always makes one.
     shuffle : bool, default=True
-        Whether ``fit`` takes the rows in random order, each pass anew; ``partial_fit`` takes them as they come.
+        Whether ``fit`` visits the rows in a new random order in each pass. ``partial_fit`` keeps their order.
     class_weight : dict, "balanced" or None, default=None
-        Factors of the steps by class. "balanced" weighs inversely to the counts so far.
+        Weights of the classes, which multiply the steps of their rows. "balanced" weights are inversely proportional to
+        the class counts so far. A class missing in the dict has weight 1.
     n_initial : int or None, default=None
-        Rows that ``partial_fit`` waits for before it draws the map from them and begins to learn; until then the
-        commonest class is predicted. None means the larger of 1000 and n_cells; a given fitted kernel begins at once.
+        Number of rows that ``partial_fit`` buffers before it draws the map from them and learns them. Until then the
+        majority class is predicted. None means 1000, or ``n_cells`` if that is larger. A fitted ``kernel`` needs no
+        buffer.
     evaluation : {"primal", "naive", "dual"}, default="primal"
-        How scores are computed: by t weights, by all t * n_cells products, or from all support vectors. All give the
-        same scores; the latter two are slow and there for comparison.
+        How to compute scores: from t weights, from all t * n_cells products, or from all support vectors. Scores are
+        the same; "naive" and "dual" are slow and exist for comparison.
     n_jobs : int, default=None
-        Threads for mapping and predicting; None means as many as OpenMP allows.
+        Number of threads for mapping and prediction; None leaves it to OpenMP. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed of the map and of the order of rows.
 
     Attributes
     ----------
-    classes_ : ndarray
-        The classes known so far, sorted.
+    classes_ : ndarray of shape (n_classes,)
+        Classes seen so far, sorted.
     kernel_ : IsolationKernel
-        The map.
+        Fitted kernel. Missing until the warm-up is over.
     learned_ : OneVsRest
-        What was learned: class counts, weights and the calibration of probabilities.
+        Learned state: class counts, weights and calibration. Missing until the warm-up is over.
     warm_up_ : WarmUp
-        In the place of ``learned_`` and ``kernel_`` while the first rows of a stream are held back.
+        Buffered rows. Present during the warm-up only.
     n_support_ : int
-        How many rows have changed the model: the number of support vectors it has absorbed.
+        Number of support vectors: rows that changed the weights.
     n_features_in_ : int
         Number of columns.
+
+    References
+    ----------
+    .. [1] Ting, Wells and Washio, "Isolation Kernel: the X factor in efficient and effective large scale online kernel
+       learning", Data Mining and Knowledge Discovery, 2021.
+    .. [2] Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning and stochastic optimization",
+       Journal of Machine Learning Research, 2011.
 
     Examples
     --------
@@ -90,6 +104,8 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
     >>> model = IKOGDClassifier(random_state=0).fit(X[:1200], y[:1200])
     >>> model.score(X[1200:], y[1200:]) > 0.9
     True
+    >>> model.partial_fit(X[1200:], y[1200:]).predict(X[:1]).item()
+    0
     """
 
     kernel_: IsolationKernel
@@ -142,14 +158,16 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
     # -- learning
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from rows, ``n_passes`` times, forgetting what was learned before.
+        """Draw the map from the rows and learn them in ``n_passes`` passes; forget everything learned before.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n, d)
+            Rows.
         y : array-like of shape (n,)
+            Labels, numbers or strings.
         sample_weight : array-like of shape (n,), default=None
-            Factors of the rows' steps, not negative.
+            Weights of at least 0, which multiply the steps of the rows.
 
         Returns
         -------
@@ -169,17 +187,17 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Learn from the next rows of a stream, in order. Any way to cut a stream into calls gives the same model.
+        """Learn the next rows of a stream, in order.
+
+        The model does not depend on how the stream is split into calls.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
-        y : array-like of shape (n,)
+        X, y, sample_weight
+            Like those of ``fit``.
         classes : array-like, default=None
-            All classes there will be, in the first call. If not given, they are those of its y, and later ones are
-            taken in as they come; the model is then the same as if it had been told.
-        sample_weight : array-like of shape (n,), default=None
-            Factors of the rows' steps, not negative.
+            All classes of the stream, for the first call. If None, new classes may come in any call; the model is the
+            same as if they had been given.
 
         Returns
         -------
@@ -202,18 +220,9 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
     def partial_fit_cells(
         self, cells: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Learn from rows that ``kernel.apply`` has mapped already; otherwise as ``partial_fit``.
+        """Learn rows given as ``cells``, an array of shape (n, n_partitionings) from ``kernel_.apply``.
 
-        Parameters
-        ----------
-        cells : array-like of shape (n, n_partitionings)
-        y : array-like of shape (n,)
-        classes : array-like, default=None
-        sample_weight : array-like of shape (n,), default=None
-
-        Returns
-        -------
-        self
+        Otherwise like ``partial_fit``. The first call needs a fitted ``kernel``.
         """
         self.check_parameters()
         with unchanged_on_error(self):
@@ -229,7 +238,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _warm_up(self, batch: Batch, classes: ArrayLike | None) -> Batch | None:
-        """Hold the first rows of a stream back; return all of them once there are enough to draw the map from."""
+        """Buffer the first rows of a stream; return all of them once the map has been drawn from them."""
         source, held = KernelSource(self), getattr(self, "warm_up_", WarmUp())
         if held.book is None:
             book = ClassBook.of(batch.targets, classes, takes_new=True)
@@ -244,23 +253,22 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         return batch
 
     def begin(self, book: ClassBook, kernel: IsolationKernel) -> None:
-        """Forget everything, and begin with weights of 0 for the cells of a fitted kernel."""
+        """Forget everything and start with zero weights for the cells of a fitted kernel."""
         self.__dict__.pop("warm_up_", None)
         self.kernel_, self.learned_ = kernel, OneVsRest.begun(self, book, kernel.map_.starts)
 
     def learn_passes(
         self, cells: NDArray[Any], labels: NDArray[Any], weights: Weights, rng: np.random.RandomState
     ) -> None:
-        """Learn from rows that have been read and mapped, ``n_passes`` times in orders drawn from ``rng``."""
+        """Learn validated and mapped rows in ``n_passes`` passes, in orders drawn from ``rng``."""
         orders = pass_orders(len(labels), self.n_passes, rng, shuffle=self.shuffle)
         for k, order in enumerate(orders):
             self._learn(cells[order], labels[order], some(weights, order), is_new=k == 0)
 
     def _learn(self, cells: Any, labels: NDArray[Any], weights: Weights, *, is_new: bool = True) -> None:
-        steps, factors = Steps.of(self), self.class_weight
-        self.learned_.learn(cells, labels, weights, steps, class_weight=factors, is_new=is_new)
+        self.learned_.learn(cells, labels, weights, Steps.of(self), class_weight=self.class_weight, is_new=is_new)
 
-    # -- predicting
+    # -- prediction
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the scores of rows.
@@ -272,7 +280,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         scores : ndarray of shape (n,) for two classes, else (n, n_classes)
-            For two classes, positive scores speak for the second.
+            With two classes, a positive score means the second one.
         """
         if hasattr(self, "learned_"):
             cells = self._cells(engine_of(X).read(self, X))
@@ -282,22 +290,13 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         return engine_of(X).to_library(self._book.majority_scores(table.shape[0], self._frequencies()), X)
 
     def decision_function_cells(self, cells: ArrayLike) -> NDArray[np.float64]:
-        """Return the scores of rows that ``kernel_.apply`` has mapped already.
-
-        Parameters
-        ----------
-        cells : array-like of shape (n, n_partitionings)
-
-        Returns
-        -------
-        scores : ndarray of shape (n,) for two classes, else (n, n_classes)
-        """
+        """Return the scores of rows given as cells; see ``partial_fit_cells``."""
         check_is_fitted(self, "kernel_")
         check_same_map(self.kernel_.map_, self.learned_.model.starts)
         return self.learned_.scores(engine_of(cells).check_cells(self.kernel_.map_, cells), self.n_jobs)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the class of each row.
+        """Return the class of the highest score of each row.
 
         Parameters
         ----------
@@ -311,24 +310,16 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         return engine_of(X).labels(scores, self.classes_)
 
     def predict_cells(self, cells: ArrayLike) -> NDArray[Any]:
-        """Return the class of rows that ``kernel_.apply`` has mapped already.
-
-        Parameters
-        ----------
-        cells : array-like of shape (n, n_partitionings)
-
-        Returns
-        -------
-        labels : ndarray of shape (n,)
-        """
+        """Return the labels of rows given as cells; see ``partial_fit_cells``."""
         scores = self.decision_function_cells(cells)
         return engine_of(cells).labels(scores, self.classes_)
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of each class.
 
-        For hinge losses, scores are scaled by a factor learned from the scores of recent rows before they were learned,
-        so that the most probable class is always the predicted one.
+        With logistic loss, scores are logits. With the hinge losses, scores are calibrated by a temperature, which is
+        fitted to the scores that the 4096 most recent rows had before they were learned. The predicted class always
+        has the highest probability.
 
         Parameters
         ----------
@@ -345,37 +336,27 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         return engine_of(X).to_library(np.tile(counts / counts.sum(), (scores.shape[0], 1)), X)
 
     def predict_proba_cells(self, cells: ArrayLike) -> NDArray[np.float64]:
-        """Return the probability of each class for rows that ``kernel_.apply`` has mapped already.
-
-        Parameters
-        ----------
-        cells : array-like of shape (n, n_partitionings)
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n, n_classes)
-        """
+        """Return the class probabilities of rows given as cells; see ``partial_fit_cells``."""
         scores = self.decision_function_cells(cells)
         return self.learned_.probabilities(scores, self.loss)
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The classes known so far, sorted."""
+        """Classes seen so far, sorted."""
         return self._book.labels
 
     @property
     def n_support_(self) -> int:
-        """The number of support vectors: rows that changed the model."""
+        """Number of support vectors: rows that changed the weights."""
         check_is_fitted(self)
         return self.learned_.model.clock.n_support if hasattr(self, "learned_") else 0
 
     @property
     def _book(self) -> ClassBook:
-        """The classes met so far, whether or not the map has been drawn."""
         return self.learned_.book if hasattr(self, "learned_") else self.warm_up_.book  # type: ignore[return-value]
 
     def _frequencies(self) -> NDArray[np.int64]:
-        """Return how many rows of each class are held back."""
+        """Return the number of buffered rows of each class."""
         return self._book.frequencies(self._book.numbers(self.warm_up_.joined().targets))
 
     def _cells(self, rows: Any) -> Any:
@@ -383,34 +364,26 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         return self.kernel_.apply_rows(rows)
 
     def map_rows(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the cells of rows, for the methods that take cells.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
-
-        Returns
-        -------
-        cells : ndarray of shape (n, n_partitionings)
-        """
+        """Return the cells of rows, of shape (n, n_partitionings), for the methods that take cells."""
         check_is_fitted(self, "kernel_")
         return self._cells(engine_of(X).read(self, X))
 
-    # -- parameters, and the contract of isokern.parts
+    # -- checks
 
     def check_parameters(self) -> None:
-        """Raise unless all parameters are what they may be."""
+        """Raise ValueError if a parameter is invalid."""
         KernelSource(self).check()
         check_cell_steps(self, CLASSIFIER_LOSSES)
         check_n_initial(self.n_initial)
         check_class_weight(self.class_weight)
 
     def check(self) -> None:
-        """Raise unless what was learned is of the kernel's cells; see :mod:`isokern.parts`."""
+        """Raise ValueError if the learned state does not match the kernel; see :mod:`isokern.parts`."""
         if "warm_up_" in vars(self):
-            need(isinstance(self.warm_up_, WarmUp) and self.warm_up_.book is not None, "rows held back must be rows")
+            is_buffer = isinstance(self.warm_up_, WarmUp) and self.warm_up_.book is not None
+            need(is_buffer, "warm_up_ must be a WarmUp with classes")
         if "learned_" in vars(self):
-            need(isinstance(self.learned_, OneVsRest), "what was learned must be scores of classes")
+            need(isinstance(self.learned_, OneVsRest), "learned_ must be a OneVsRest")
             share_starts(self.kernel_, self.learned_.model)
 
     def __sklearn_tags__(self) -> Any:

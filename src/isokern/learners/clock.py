@@ -1,4 +1,4 @@
-"""How far an online model has learned."""
+"""Count the rows and support vectors of an online model."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from isokern.parts import State
 
 
 class Clock(_core.Clock):
-    """Rows learned, rows that changed the model, and what lazy shrinkage and averaging need; see ``cpp/online.hpp``.
+    """Rows learned, support vectors, and the scales behind lazy shrinkage and averaging; see ``Clock`` in ``cpp/``.
 
-    It lives in the compiled core, whose loops move it on.
+    It lives in the compiled core, whose loops advance it.
     """
 
     def state(self) -> State:
@@ -21,14 +21,14 @@ class Clock(_core.Clock):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """Return the clock that has this state; raise if its fields do not fit each other."""
+        """Return the clock of this state; raise if its fields are invalid."""
         return cls(**state)
 
     def check(self) -> None:
-        """Do nothing: the core checks what a clock is made from."""
+        """Do nothing: the core checks the fields when it makes a clock."""
 
     def later(self, n_rounds: int, n_support: int) -> Clock:
-        """Return the clock after so many more rounds and support vectors, for models that Python moves on."""
+        """Return the clock after more rounds and support vectors, for models that learn in Python."""
         return Clock(self.rounds + n_rounds, self.n_support + n_support, self.scale, self.scale_sum)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Models that keep support vectors, for kernels of the classic kind."""
+"""Provide the models that keep support vectors of classic and custom kernels."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from scipy import sparse
 from sklearn.utils import gen_batches
 
 from isokern import _core
-from isokern.kernels import NamedKernel, OwnKernel
+from isokern.kernels import CustomKernel, NamedKernel
 from isokern.learners.budgets import Budget
 from isokern.learners.clock import Clock
 from isokern.learners.linear import finite_scores, learning_blocks, project
 from isokern.learners.targets import Weights
+from isokern.learners.warm_up import stack_tables
 from isokern.partitionings import check_points
 from isokern.parts import Part, State, need, need_array
 from isokern.rows import CoreRows, CsrRows, core_rows, n_rows, row_blocks
 
 _BLOCK = 256  # rows
-_LARGEST_SCORES = 2**20  # each takes memory, even before there is a support vector
+_LARGEST_SCORES = 2**20  # a file with more is refused, because each score takes memory without any support vector
 
 
 @dataclass(eq=False)
 class KernelDual(Part):
-    """All support vectors of a named kernel, in the core."""
+    """All support vectors of a named kernel, kept by the compiled core."""
 
     kernel: NamedKernel
     n_features: int
@@ -39,7 +40,7 @@ class KernelDual(Part):
         self.machine = _core.KernelMachine(self.kernel.spec, self.n_features, self.n_columns)
 
     def learn(self, table: Any, targets: Any, factors: Weights, rule: _core.Rule) -> None:
-        """Learn from rows in order."""
+        """Learn rows in order."""
         for rows, part, weights in learning_blocks(table, targets, factors):
             self.machine.learn(rows, part, weights, rule, self.clock, self.n_jobs)
 
@@ -52,7 +53,7 @@ class KernelDual(Part):
         return finite_scores(scores)
 
     def support(self) -> tuple[CsrRows, NDArray[np.float64], NDArray[np.int64]]:
-        """Return the support vectors, their coefficients, (n, n_columns), and the rounds before each was added."""
+        """Return the support vectors, their coefficients, (n, n_columns), and the round in which each was added."""
         values, columns, starts, alpha, births = self.machine.support()
         rows = CsrRows(values, columns, starts, self.n_features)
         return rows, np.ascontiguousarray(alpha.reshape(self.n_columns, -1).T), births
@@ -63,14 +64,15 @@ class KernelDual(Part):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """Return the model that has this state, if the core can make a machine of it."""
+        """Return the model of this state; raise ValueError if its support vectors are invalid."""
         given = dict(state)
         rows, alpha, births = given.pop("support")
-        need(isinstance(given["kernel"], NamedKernel) and isinstance(rows, CsrRows), "support vectors must be rows")
+        need(isinstance(given["kernel"], NamedKernel), "kernel must be a NamedKernel")
+        need(isinstance(rows, CsrRows), "support vectors must be CSR rows")
         need_array(alpha, np.float64, 2, "coefficients")
         need_array(births, np.int64, 1, "births")
-        need(alpha.shape[1] == given["n_columns"] <= _LARGEST_SCORES, "coefficients must have a column for each score")
-        need(((births >= 0) & (births <= given["clock"].rounds)).all(), "births must be rounds that have been")
+        need(alpha.shape[1] == given["n_columns"] <= _LARGEST_SCORES, "coefficients must have a column per score")
+        need(((births >= 0) & (births <= given["clock"].rounds)).all(), "births must not be later than the clock")
         check_points(rows, alpha.nbytes + births.nbytes)
         model = cls(**given)
         model.machine.add(rows, alpha, births)
@@ -79,35 +81,34 @@ class KernelDual(Part):
 
 @dataclass(eq=False)
 class BudgetedDual(Part):
-    """Support vectors kept by a budget, or all of them for kernels that only Python can compute.
+    """Support vectors within a budget, or all of them for kernels that only Python can compute.
 
-    Rows come in blocks: the kernel between a block and all points it may meet is computed at once.
+    Rows are learned block by block, so that the kernel between a block and all points is computed at once.
     """
 
-    kernel: NamedKernel | OwnKernel
+    kernel: NamedKernel | CustomKernel
     budgets: list[Budget]
-    """One for each score."""
+    """One per score."""
     n_jobs: int
     points: Any = None
-    """The rows that are a support vector of some budget."""
+    """Rows that are a support vector of any budget."""
     clock: Clock = field(default_factory=Clock)
 
     @property
     def n_columns(self) -> int:
-        """The number of scores."""
+        """Number of scores."""
         return len(self.budgets)
 
     def learn(self, table: Any, targets: Any, factors: Weights, rule: _core.Rule) -> None:
-        """Learn from rows in order."""
+        """Learn rows in order."""
         for part in gen_batches(table.shape[0], _BLOCK):
             block = table[part]
             self._learn_block(block, targets[part], np.ones(block.shape[0]) if factors is None else factors[part])
 
     def _learn_block(self, block: Any, targets: NDArray[np.int32], weights: NDArray[np.float64]) -> None:
-        points = block if self.points is None else _stack(self.points, block)
+        points = block if self.points is None else stack_tables([self.points, block])
         n_old = points.shape[0] - block.shape[0]
-        rows, candidates = _core_form(block), _core_form(points)
-        values = self.kernel.matrix(rows, candidates, self.n_jobs)
+        values = self.kernel.matrix(_core_form(block), _core_form(points), self.n_jobs)
         n_support = 0
         for r in range(block.shape[0]):
             changes = [
@@ -139,23 +140,17 @@ class BudgetedDual(Part):
         return finite_scores(scores)
 
     def check(self) -> None:
-        """Raise unless budgets point to points that are there."""
-        need(isinstance(self.kernel, NamedKernel), "the kernel must be one of a name")
+        """Raise ValueError unless the budgets refer to existing points."""
+        need(isinstance(self.kernel, NamedKernel), "kernel must be a NamedKernel")
         need(type(self.budgets) is list, "budgets must be a list")
-        need(isinstance(self.clock, Clock), "the clock must be one")
+        need(isinstance(self.clock, Clock), "clock must be a Clock")
         n = 0 if self.points is None else self.points.shape[0]
         if sparse.issparse(self.points):
             check_points(core_rows(self.points, 0, n))
         for budget in self.budgets:
-            need(isinstance(budget, Budget), "each budget must be one of the strategies")
-            need(((budget.points >= 0) & (budget.points < n)).all(), "budgets must use points that are there")
+            need(isinstance(budget, Budget), "budgets must be of class Budget")
+            need(((budget.points >= 0) & (budget.points < n)).all(), "budgets must refer to existing points")
 
 
 def _core_form(table: Any) -> CoreRows:
     return core_rows(table, 0, table.shape[0])
-
-
-def _stack(first: Any, second: Any) -> Any:
-    if sparse.issparse(first) or sparse.issparse(second):
-        return sparse.vstack([sparse.csr_array(first), sparse.csr_array(second)], format="csr")
-    return np.concatenate([first, second])

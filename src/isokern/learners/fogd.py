@@ -1,4 +1,4 @@
-"""FOGD: online gradient descent on random Fourier features."""
+"""Provide FOGDClassifier: online gradient descent on random Fourier features."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isokern import _core
-from isokern.checks import is_integer, is_number, n_threads, one_of
-from isokern.kernels import gamma_from_data
+from isokern.checks import n_threads
+from isokern.kernels import check_gamma, gamma_from_data
 from isokern.learners.clock import Clock
 from isokern.learners.linear import LinearModel, learning_blocks, project, random_directions
+from isokern.learners.parameters import check_choice, check_integer
 from isokern.learners.rival import RivalClassifier
 from isokern.learners.targets import Weights
 from isokern.parts import Part, need, need_array
@@ -23,42 +24,40 @@ _FEATURES = ("plain", "orthogonal")
 
 
 class FOGDClassifier(RivalClassifier):
-    """Fourier online gradient descent: a linear learner on random features of a Gaussian or Laplacian kernel.
+    """Fourier online gradient descent: a linear model on random Fourier features of a Gaussian or Laplacian kernel.
 
-    A row costs as many products as it has non-zero values times ``n_frequencies``, and as many sines and cosines; the
-    frequencies take memory of columns * n_frequencies, which is too much for millions of columns. Choose it for dense
-    data of moderate width, if a smooth kernel suits them.
+    Each row costs n_frequencies multiplications per non-zero value, plus n_frequencies sines and cosines. Memory is
+    constant, but the frequencies take n_columns * n_frequencies values.
+
+    Choose it for dense data of moderate width if a smooth kernel suits them. Do not choose it for millions of columns,
+    or where the bandwidth should adapt to the local density; :class:`IKOGDClassifier` handles both.
 
     Parameters
     ----------
     kernel : {"gaussian", "laplacian"}, default="gaussian"
-        The kernel that is approximated.
+        Kernel to approximate.
     gamma : float or "data", default="data"
-        Its sharpness: exp(-gamma |x - z|^2) or exp(-gamma |x - z|_1); "data" means one over the mean distance of random
-        pairs of rows, in that sense.
+        Inverse bandwidth: exp(-gamma |x - z|^2) or exp(-gamma |x - z|_1). "data" means one over the mean of that
+        distance over random pairs of rows.
     n_frequencies : int, default=400
         Number of frequencies; there are twice as many features.
     features : {"plain", "orthogonal"}, default="plain"
-        Whether frequencies are drawn independently, or orthogonal to each other (Gaussian kernel only).
+        Whether frequencies are drawn independently or, for the Gaussian kernel only, orthogonal to each other.
     average : bool, default=True
-        Whether to predict with the mean of the weights over the updates.
+        Whether to predict with the mean of the weights over all updates instead of the latest weights.
     scale, loss, learning_rate, n_passes, shuffle, class_weight, n_initial, n_jobs, random_state
         See :class:`OGDClassifier`.
 
     Attributes
     ----------
-    classes_ : ndarray
-        The classes, sorted.
-    gamma_ : float
-        The sharpness used.
-    n_support_ : int
-        How many rows have changed the model.
+    classes_, gamma_, n_support_
+        See :class:`OGDClassifier`.
 
     References
     ----------
-    Lu, Hoi, Wang, Zhao and Liu, "Large scale online kernel learning", 2016; Rahimi and Recht, "Random features for
-    large-scale kernel machines", 2007; Yu, Suresh, Choromanski, Holtmann-Rice and Kumar, "Orthogonal random
-    features", 2016.
+    Lu, Hoi, Wang, Zhao and Liu, "Large scale online kernel learning", JMLR, 2016; Rahimi and Recht, "Random features
+    for large-scale kernel machines", NIPS, 2007; Yu, Suresh, Choromanski, Holtmann-Rice and Kumar, "Orthogonal random
+    features", NIPS, 2016.
 
     Examples
     --------
@@ -117,37 +116,33 @@ class FOGDClassifier(RivalClassifier):
         return FourierModel(np.ascontiguousarray(frequencies), linear, n_threads(self.n_jobs))
 
     def check_parameters(self) -> None:
-        """Raise unless all parameters are what they may be."""
+        """Raise ValueError if a parameter is invalid."""
         super().check_parameters()
-        if self.kernel not in _KERNELS:
-            raise ValueError(f"kernel must be {one_of(_KERNELS)}; got {self.kernel!r}.")
-        if self.gamma != "data" and not (is_number(self.gamma) and self.gamma > 0):
-            raise ValueError(f'gamma must be "data" or a positive number; got {self.gamma!r}.')
-        if not is_integer(self.n_frequencies, at_least=1):
-            raise ValueError(f"n_frequencies must be an integer of at least 1; got {self.n_frequencies!r}.")
-        if self.features not in _FEATURES:
-            raise ValueError(f"features must be {one_of(_FEATURES)}; got {self.features!r}.")
+        check_choice(self, "kernel", _KERNELS)
+        check_gamma(self.gamma)
+        check_integer(self, "n_frequencies", at_least=1)
+        check_choice(self, "features", _FEATURES)
         if self.features == "orthogonal" and self.kernel != "gaussian":
             raise ValueError(f'features must be "plain" unless the kernel is Gaussian; got {self.features!r}.')
 
 
 @dataclass(eq=False)
 class FourierModel(Part):
-    """A linear model on z(x) = [cos(x' Omega), sin(x' Omega)] / sqrt(D)."""
+    """Linear model on the features z(x) = [cos(x' Omega), sin(x' Omega)] / sqrt(D)."""
 
     frequencies: NDArray[np.float64]
-    """Omega, (number of columns, D)."""
+    """Omega, of shape (n_columns of X, D)."""
     linear: LinearModel
     n_jobs: int
     clock: Clock = field(default_factory=Clock)
 
     @property
     def n_columns(self) -> int:
-        """The number of scores."""
+        """Number of scores."""
         return self.linear.n_columns
 
     def learn(self, table: Any, targets: Any, factors: Weights, rule: _core.Rule) -> None:
-        """Learn from rows in order."""
+        """Learn rows in order."""
         for rows, part, weights in learning_blocks(table, targets, factors):
             self.linear.learn(self.features(rows, self.n_jobs), part, weights, rule, self.clock)
 
@@ -157,15 +152,17 @@ class FourierModel(Part):
         return np.concatenate(parts)
 
     def features(self, rows: CoreRows, threads: int) -> NDArray[np.float64]:
-        """Return z of rows, (n, 2 D)."""
+        """Return the features z of rows, (n, 2 D)."""
         angles = project(rows, self.frequencies, threads)
         if not np.isfinite(angles).all():
-            raise ValueError("X must be smaller: its products with the frequencies overflow. Scale it, or lower gamma.")
+            raise ValueError(
+                "X must be smaller; got values whose products with the frequencies overflow. Scale X or lower gamma."
+            )
         return np.hstack([np.cos(angles), np.sin(angles)]) / np.sqrt(angles.shape[1])
 
     def check(self) -> None:
-        """Raise unless there are two weights for each frequency."""
+        """Raise ValueError if weights and frequencies do not match."""
         need_array(self.frequencies, np.float64, 2, "frequencies")
-        need(isinstance(self.linear, LinearModel), "the linear model must be one")
-        need(isinstance(self.clock, Clock), "the clock must be one")
-        need(len(self.linear.values) == 2 * self.frequencies.shape[1], "there must be two weights for each frequency")
+        need(isinstance(self.linear, LinearModel), "linear must be a LinearModel")
+        need(isinstance(self.clock, Clock), "clock must be a Clock")
+        need(len(self.linear.values) == 2 * self.frequencies.shape[1], "linear must have two weights per frequency")

@@ -1,4 +1,4 @@
-"""Cross-validation of learners on the Isolation Kernel: in each fold rows are mapped once for each number of cells."""
+"""Cross-validate IKOGDClassifier over numbers of cells, mapping the rows of a fold as rarely as possible."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Scorer = Callable[[Any, Any, NDArray[Any]], Any]
 
 
 class Rows(NamedTuple):
-    """Rows as the user gave them, but in a form that can be indexed, and as a table; their labels and weights."""
+    """Rows in the user's own indexable form and as a table, with their labels and weights."""
 
     X: Any
     table: Any
@@ -40,7 +40,7 @@ class Rows(NamedTuple):
 
 
 class MappedPart(NamedTuple):
-    """A kernel drawn from a fold's training rows, and the cells of these and of the test rows."""
+    """Kernel drawn from the training rows of a fold, and the cells of its training and test rows."""
 
     kernel: IsolationKernel
     train: NDArray[Any]
@@ -48,14 +48,14 @@ class MappedPart(NamedTuple):
 
 
 class OnCells(ClassifierMixin, BaseEstimator):
-    """A fitted classifier that takes cells in the place of rows, so that scorers do not map rows again."""
+    """Fitted classifier that takes cells instead of rows, so that scorers need not map rows again."""
 
     def __init__(self, model: IKOGDClassifier) -> None:
         self.model = model
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The classes, sorted."""
+        """Classes, sorted."""
         return self.model.classes_
 
     def predict(self, cells: NDArray[Any]) -> NDArray[Any]:
@@ -74,7 +74,7 @@ class OnCells(ClassifierMixin, BaseEstimator):
 def map_folds(
     kernel: IsolationKernel, table: Any, splits: Sequence[Split], sizes: Sequence[int]
 ) -> Iterator[list[Callable[[], MappedPart]]]:
-    """Yield for each fold, and there for each number of cells, what gives its mapped part when called."""
+    """Yield for each fold a list of functions, one per number of cells, that return the mapped part."""
     members = [clone(kernel).set_params(n_cells=n_cells) for n_cells in sizes]
     if not can_share(kernel, len(splits), sizes):
         for train, test in splits:
@@ -101,12 +101,12 @@ def _cut_out(kernel: IsolationKernel, table: Any, split: Split, cells: NDArray[A
 
 
 class Folds:
-    """The folds of a search over numbers of cells, and all rows after them, mapped together where that pays.
+    """Folds of a search over numbers of cells, followed by the refit to all rows; mapped together where that is faster.
 
     Parameters
     ----------
     base : IKOGDClassifier
-        With the parameters that are not searched, a seed, and the names and number of the columns.
+        Classifier with the parameters that are not searched, a seed, and the number and names of the columns.
     rows : Rows
     splits : list of Split
     sizes : list of int
@@ -122,20 +122,21 @@ class Folds:
         self._maps = map_folds(kernel, rows.table, [*splits, everything] if self._is_shared else splits, sizes)
 
     def scores(self, scorer: Scorer, rates: Sequence[Any]) -> Iterator[NDArray[np.float64]]:
-        """Yield for each fold the scores on its test part, (len(sizes), len(rates)), of what its training part taught.
+        """Yield for each fold the scores on its test part, (len(sizes), len(rates)).
 
-        They are those of ``clone(base).set_params(n_cells=..., learning_rate=...).fit(X[train], y[train])``.
+        They equal those of ``clone(base).set_params(n_cells=..., learning_rate=...).fit(X[train], y[train])``.
         """
-        threads = (n_threads(self._base.n_jobs) or cpu_count()) if self._is_shared else 1  # else mapping has them
+        # Without a shared map, mapping itself uses all threads.
+        threads = (n_threads(self._base.n_jobs) or cpu_count()) if self._is_shared else 1
         with ThreadPoolExecutor(threads) as pool:
             for train, test in self._splits:
                 learn = functools.partial(self._learn, train=train, rates=rates)
-                taught = (pool.map if threads > 1 else map)(learn, next(self._maps))
+                learned = (pool.map if threads > 1 else map)(learn, next(self._maps))
                 score = functools.partial(_score, scorer, _safe_indexing(self._rows.X, test), self._rows.labels[test])
-                yield np.array([[score(model, cells) for model in models] for models, cells in taught])
+                yield np.array([[score(model, cells) for model in models] for models, cells in learned])
 
     def refit(self, parameters: dict[str, Any]) -> IKOGDClassifier:
-        """Return ``base`` with these parameters, fitted to all rows; to be called after ``scores``."""
+        """Return ``base`` with these parameters, fitted to all rows. Call it after ``scores``."""
         _, table, labels, weights = self._rows
         best = copy.copy(self._base).set_params(**parameters)
         kernel, rng = KernelSource(best), check_random_state(best.random_state)
@@ -150,7 +151,7 @@ class Folds:
     def _learn(
         self, make_part: Callable[[], MappedPart], train: NDArray[np.intp], rates: Sequence[Any]
     ) -> tuple[list[IKOGDClassifier], NDArray[Any]]:
-        """Return what a fold's training rows have taught with each learning rate, and the cells of its test rows."""
+        """Return a model per learning rate, fitted to the training rows of a fold, and the cells of its test rows."""
         kernel, cells, test = make_part()
         labels = self._rows.labels[train]
         weights = read_weights(some(self._rows.weights, train), labels)
@@ -164,13 +165,15 @@ class Folds:
 
 
 def _score(scorer: Scorer, X: Any, labels: NDArray[Any], model: IKOGDClassifier, cells: NDArray[Any]) -> float:
-    """Return the score of a model on test rows.
-
-    scikit-learn's scorers do nothing with rows but have them predicted, so they are given the cells, which are known.
-    """
+    """Return the score of a model on test rows."""
+    # scikit-learn's scorers only pass rows on to the model, so they can be given the known cells instead.
     if isinstance(scorer, _BaseScorer | _PassthroughScorer):
-        return _number(scorer(OnCells(model), cells, labels))
-    return _number(scorer(model, X, labels))
+        score = scorer(OnCells(model), cells, labels)
+    else:
+        score = scorer(model, X, labels)
+    if not is_number(score):
+        raise ValueError(f"scoring must give one finite number for each fold; got {score!r}.")
+    return float(score)
 
 
 def split_rows(cv: Any, X: Any, labels: NDArray[Any]) -> list[Split]:
@@ -191,22 +194,15 @@ def split_rows(cv: Any, X: Any, labels: NDArray[Any]) -> list[Split]:
 
 
 def table_of_results(candidates: list[dict[str, Any]], scores: NDArray[np.float64]) -> dict[str, Any]:
-    """Return scores, (len(candidates), number of folds), as scikit-learn's ``GridSearchCV`` lays them out."""
-    results: dict[str, Any] = {f"param_{name}": _column(candidates, name) for name in candidates[0]}
+    """Return scores, (len(candidates), number of folds), in the format of scikit-learn's ``GridSearchCV``."""
+    results: dict[str, Any] = {}
+    for name in candidates[0]:
+        values = [candidate[name] for candidate in candidates]
+        dtype = None if all(map(is_number, values)) else object
+        results[f"param_{name}"] = np.ma.masked_array(values, mask=False, dtype=dtype)
     results["params"] = candidates
     results |= {f"split{k}_test_score": column for k, column in enumerate(scores.T)}
     means = scores.mean(axis=1)
     results |= {"mean_test_score": means, "std_test_score": scores.std(axis=1)}
     results["rank_test_score"] = rankdata(-means, method="min").astype(np.int32)
     return results
-
-
-def _column(candidates: list[dict[str, Any]], name: str) -> Any:
-    values = [candidate[name] for candidate in candidates]
-    return np.ma.masked_array(values, mask=False, dtype=None if all(map(is_number, values)) else object)
-
-
-def _number(score: Any) -> float:
-    if not is_number(score):
-        raise ValueError(f"scoring must give one finite number for each fold; got {score!r}.")
-    return float(score)

@@ -1,4 +1,4 @@
-"""Where a learner's kernel comes from: its flat parameters, or a kernel that the user gives."""
+"""Provide the kernel of an estimator: made from its flat parameters, or given by the user."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ KERNEL_PARAMETERS = ("partitioning", "n_partitionings", "n_cells", "max_depth", 
 
 
 class KernelSource(NamedTuple):
-    """The kernel of a learner that has ``kernel`` and the kernel's own parameters as parameters."""
+    """Source of the kernel of a learner that has ``kernel`` and the kernel's own parameters as parameters."""
 
     learner: Any
 
     @property
     def kernel(self) -> IsolationKernel | None:
-        """The kernel that the user gave, without scikit-learn's frozen wrapping."""
+        """Kernel given by the user, without scikit-learn's FrozenEstimator."""
         return unwrapped(self.learner.kernel)
 
     @property
     def fitted(self) -> IsolationKernel | None:
-        """The kernel that the user gave if it is fitted, and so to be used as it is."""
+        """Kernel given by the user, if it is fitted."""
         kernel = self.kernel
         return kernel if kernel is not None and hasattr(kernel, "map_") else None
 
     @property
     def scale(self) -> str | None:
-        """The scaling that has to be learned with the map."""
+        """Scaling to learn with the map."""
         return None if self.fitted is not None else (self.kernel or self.learner).scale
 
     @property
     def n_initial(self) -> int:
-        """How many rows of a stream to wait for before the map is drawn."""
+        """Number of rows to buffer before the map is drawn."""
         if self.fitted is not None:
             return 0
         if self.learner.n_initial is not None:
@@ -52,16 +52,18 @@ class KernelSource(NamedTuple):
         return FIRST_ROWS if isinstance(n_cells, str) else max(FIRST_ROWS, n_cells)
 
     def unfitted(self, rng: np.random.RandomState) -> IsolationKernel:
-        """Return a kernel to be fitted; one made from flat parameters has a seed drawn from ``rng``."""
+        """Return an unfitted kernel; one made from flat parameters gets a seed drawn from ``rng``."""
         if self.kernel is not None:
             return clone(self.kernel)
         flat = {name: getattr(self.learner, name) for name in KERNEL_PARAMETERS}
         return IsolationKernel(**flat, n_jobs=self.learner.n_jobs, random_state=draw_seed(rng))
 
     def fit(self, table: Any, rng: np.random.RandomState) -> IsolationKernel:
-        """Return a fitted kernel: the user's own as it is, or one fitted to a table."""
+        """Return a fitted kernel: the user's own as is, or one fitted to the table."""
         if self.fitted is not None:
-            check_columns(self.fitted, self.learner.n_features_in_)
+            d = self.learner.n_features_in_
+            if self.fitted.n_features_in_ != d:
+                raise ValueError(f"X must have the {self.fitted.n_features_in_} columns of kernel; got {d}.")
             return self.fitted
         kernel = self.unfitted(rng)
         kernel.check_parameters()
@@ -71,17 +73,17 @@ class KernelSource(NamedTuple):
         return kernel
 
     def for_cells(self) -> IsolationKernel:
-        """Return the kernel that has made cells to learn from: the learner's, or a fitted one that the user gave."""
+        """Return the kernel that cells come from: the learner's, or a fitted one given by the user."""
         kernel = getattr(self.learner, "kernel_", None) or self.fitted
         if kernel is None:
             raise NotFittedError(
-                f"{type(self.learner).__name__} must know the map that made the cells: give a fitted kernel, or call "
-                "fit or partial_fit first."
+                f"{type(self.learner).__name__} must know the map of the cells; give a fitted kernel, or call fit or "
+                "partial_fit first."
             )
         return kernel
 
     def check(self) -> None:
-        """Raise unless the kernel's parameters, or the kernel, are what they may be."""
+        """Raise ValueError if the kernel or its parameters are invalid."""
         kernel = self.kernel
         if kernel is None:
             flat = {name: getattr(self.learner, name) for name in KERNEL_PARAMETERS}
@@ -95,9 +97,9 @@ class KernelSource(NamedTuple):
                 raise ValueError(f"{name} must not be given along with kernel, which has its own; got {value!r}.")
 
 
-@cache
+@cache  # because inspecting a signature takes longer than learning a row
 def _defaults(learner: Any) -> dict[str, Any]:
-    """Return the defaults of the kernel's parameters; to look at a signature takes longer than to learn a row."""
+    """Return the defaults of the kernel's parameters."""
     parameters = inspect.signature(learner).parameters
     return {name: parameters[name].default for name in KERNEL_PARAMETERS}
 
@@ -108,18 +110,12 @@ def draw_seed(rng: np.random.RandomState) -> int:
 
 
 def unwrapped(kernel: Any) -> Any:
-    """Return a kernel without scikit-learn's frozen wrapping."""
+    """Return a kernel without scikit-learn's FrozenEstimator."""
     return kernel.estimator if isinstance(kernel, FrozenEstimator) else kernel
 
 
-def check_columns(kernel: IsolationKernel, n_columns: int) -> None:
-    """Raise unless rows have the columns of a kernel that the user gave."""
-    if kernel.n_features_in_ != n_columns:
-        raise ValueError(f"X must have the {kernel.n_features_in_} columns of kernel; got {n_columns}.")
-
-
 def read_cells(kernel: IsolationKernel, cells: Any) -> Any:
-    """Return cells to learn from, of at least one row, on the host; raise if they cannot come from a kernel."""
+    """Return cells to learn from, on the host; raise ValueError if there are none or they cannot be the kernel's."""
     known = kernel.map_.check_cells(engine_of(cells).to_host(cells))
     if not len(known):
         raise ValueError("cells must have at least 1 row; got 0.")
@@ -127,16 +123,16 @@ def read_cells(kernel: IsolationKernel, cells: Any) -> Any:
 
 
 def check_same_map(fitted: FittedMap, starts: Any) -> None:
-    """Raise if a kernel, which the user may hold, too, has been fitted again to other cells since learning began."""
+    """Raise ValueError if the kernel, which the user may hold too, has been refitted to other cells."""
     if fitted.starts is not starts and not np.array_equal(fitted.starts, starts):
         raise ValueError(
-            "kernel must stay as it was when learning began; got one that has been fitted again. Fit the learner "
-            "again, too, or give it a kernel of its own."
+            "kernel must stay as it was when learning began; got one that was refitted. Refit the learner, or give it "
+            "a kernel of its own."
         )
 
 
 def share_starts(kernel: Any, model: Any) -> None:
-    """Let a model from a file share its kernel's array again; raise unless they are of the same cells."""
-    need(isinstance(kernel, IsolationKernel), "the kernel must be an Isolation Kernel")
-    need(np.array_equal(model.starts, kernel.map_.starts), "the model must be for the kernel's cells")
+    """Let a loaded model share the array of its kernel; raise ValueError unless they have the same cells."""
+    need(isinstance(kernel, IsolationKernel), "kernel_ must be an IsolationKernel")
+    need(np.array_equal(model.starts, kernel.map_.starts), "the model must have the cells of kernel_")
     model.starts = kernel.map_.starts

@@ -1,4 +1,4 @@
-"""Linear models on dense features, for rivals that approximate a kernel by them."""
+"""Provide the linear model behind the rivals that approximate a kernel by dense features."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from isokern.rows import CoreRows, n_rows, row_blocks
 
 @dataclass(eq=False)
 class LinearModel(Part):
-    """Weights of dense features, (n_features, n_columns), and, if their mean is to predict, their sums over updates."""
+    """Weights of dense features, (n_features, n_columns), and, for averaged prediction, their sums over the updates."""
 
     values: NDArray[np.float64]
     sums: NDArray[np.float64] | None
@@ -32,11 +32,11 @@ class LinearModel(Part):
 
     @property
     def n_columns(self) -> int:
-        """The number of scores."""
+        """Number of scores."""
         return self.values.shape[1]
 
     def learn(self, features: Any, targets: Any, weights: Any, rule: _core.Rule, clock: _core.Clock) -> None:
-        """Learn from rows of features in order."""
+        """Learn rows of features in order."""
         own_arrays(self)
         _core.learn_linear(features, targets, weights, rule, self.values, self.sums, self.n_updates, clock)
 
@@ -45,19 +45,19 @@ class LinearModel(Part):
         return finite_scores(project(features, self.coefficients(), threads))
 
     def coefficients(self) -> NDArray[np.float64]:
-        """Return the weights to predict with: their mean over the updates, where there were any."""
+        """Return the weights to predict with: with averaging, their mean over the updates."""
         if self.sums is None:
             return self.values
         return np.where(self.n_updates > 0, self.sums / np.maximum(self.n_updates, 1), self.values)
 
     def check(self) -> None:
-        """Raise unless weights, their sums and the counts of their updates fit."""
-        need_array(self.values, np.float64, 2, "weights")
-        need_array(self.n_updates, np.int64, 1, "numbers of updates")
+        """Raise ValueError unless the shapes of weights, sums and counts match."""
+        need_array(self.values, np.float64, 2, "values")
+        need_array(self.n_updates, np.int64, 1, "n_updates")
         if self.sums is not None:
             need_array(self.sums, np.float64, 2, "sums")
-            need(self.sums.shape == self.values.shape, "sums must have the shape of the weights")
-        need(len(self.n_updates) == self.n_columns, "there must be a number of updates for each column")
+            need(self.sums.shape == self.values.shape, "sums must have the shape of values")
+        need(len(self.n_updates) == self.n_columns, "n_updates must have one per score")
 
 
 def learning_blocks(table: Any, targets: NDArray[Any], factors: Weights) -> Iterator[tuple[CoreRows, Any, Weights]]:
@@ -68,14 +68,14 @@ def learning_blocks(table: Any, targets: NDArray[Any], factors: Weights) -> Iter
 
 
 def project(rows: CoreRows, matrix: NDArray[np.float64], threads: int) -> NDArray[np.float64]:
-    """Return rows times a matrix, each row computed by itself."""
+    """Return rows times a matrix; the result of a row does not depend on the other rows, as it may in BLAS."""
     projected = np.empty((n_rows(rows), matrix.shape[1]))
     _core.project(rows, np.ascontiguousarray(matrix), projected, threads)
     return projected
 
 
 def random_directions(n_columns: int, n_directions: int, rng: np.random.RandomState) -> NDArray[np.float64]:
-    """Return directions of normal length that are orthogonal in groups of n_columns, (n_columns, n_directions)."""
+    """Return directions, (n_columns, n_directions), orthogonal in groups of n_columns, as long as Gaussian vectors."""
     groups = []
     for begin in range(0, n_directions, n_columns):
         size = min(n_columns, n_directions - begin)
@@ -85,9 +85,9 @@ def random_directions(n_columns: int, n_directions: int, rng: np.random.RandomSt
 
 
 def finite_scores(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return scores, or raise if a kernel's values or the steps taken were too large for them."""
+    """Return scores; raise ValueError if kernel values or steps were too large for them."""
     if not np.isfinite(scores).all():
         raise ValueError(
-            "scores must be finite, but kernel values or steps were too large; scale X, or use a smaller learning_rate."
+            "scores must be finite; got overflow from large kernel values or steps. Scale X or lower learning_rate."
         )
     return scores

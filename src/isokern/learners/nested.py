@@ -1,4 +1,7 @@
-"""The cells of all folds and numbers of cells in one pass over the rows: samples for fewer cells begin larger ones."""
+"""Compute the Voronoi cells of all folds and numbers of cells in one pass over the rows.
+
+With one seed, the sample of fewer cells is the beginning of the sample of more cells, so distances can be shared.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,11 @@ from isokern.partitionings import FEW_COLUMNS
 from isokern.rows import CoreRows, CsrRows, as_scipy, core_rows, n_rows
 from isokern.scaling import Scaling
 
-_LARGEST = 2**16 - 1  # number of points of a sample
+_LARGEST = 2**16 - 1  # points of a sample, which the core numbers with 16 bits
 
 
 def can_share(kernel: IsolationKernel, n_parts: int, sizes: Sequence[int]) -> bool:
-    """Return whether one pass can do it, and beats a search for each part and size."""
+    """Return whether one pass is possible, and faster than a search for each part and size."""
     fits = max(sizes) <= _LARGEST
     return kernel.partitioning == "voronoi" and fits and n_parts * len(sizes) > 2
 
@@ -30,11 +33,12 @@ def can_share(kernel: IsolationKernel, n_parts: int, sizes: Sequence[int]) -> bo
 def nested_cells(
     kernel: IsolationKernel, table: Any, parts: Sequence[NDArray[np.intp]], sizes: Sequence[int]
 ) -> Iterator[list[NDArray[Any]]]:
-    """Yield for each part, numbers of rows, the cells of all rows, an array for each size.
+    """Yield, for each part, the cells of all rows, one array per size.
 
-    They are those of ``kernel`` with that many cells fitted to the rows of the part. Sizes ascend.
+    They equal the cells of ``kernel`` with that many cells, fitted to the rows of the part. ``parts`` holds row
+    numbers; ``sizes`` are ascending.
     """
-    if kernel.scale is not None:  # of which each part has its own
+    if kernel.scale is not None:  # each part learns its own scaling
         for part in parts:
             scaling = Scaling.learn(kernel.scale, table[part])
             assert scaling is not None

@@ -1,4 +1,4 @@
-"""NOGD: online gradient descent on the Nyström approximation of a kernel."""
+"""Provide NOGDClassifier: online gradient descent on the Nyström approximation of a kernel."""
 
 from __future__ import annotations
 
@@ -11,52 +11,50 @@ from numpy.typing import NDArray
 
 from isokern import _core
 from isokern.checks import is_integer, is_number, n_threads, one_thread_if_small
-from isokern.kernels import NamedKernel, check_kernel
+from isokern.kernels import NamedKernel, check_defined, check_kernel, choose_kernel, needs_rows
 from isokern.learners.clock import Clock
 from isokern.learners.duals import KernelDual
-from isokern.learners.kernel_choice import check_defined, choose_kernel, needs_rows
 from isokern.learners.linear import LinearModel, learning_blocks, project
+from isokern.learners.parameters import check_integer
 from isokern.learners.rival import RivalClassifier
 from isokern.learners.targets import Weights, some
 from isokern.partitionings import check_points
 from isokern.parts import Part, is_count, need, need_array
 from isokern.rows import n_rows, row_blocks
 
-_SMALLEST = 1e-10  # eigenvalues below this share of the largest are noise
+_SMALLEST = 1e-10  # eigenvalues below this fraction of the largest are rounding noise
 
 
 class NOGDClassifier(RivalClassifier):
-    """Nyström online gradient descent: the first support vectors become landmarks, the rest is linear.
+    """Nyström online gradient descent: the first support vectors become landmarks of a low-rank linear model.
 
-    Until ``n_landmarks`` rows have violated the margin it is OGD; then every row costs n_landmarks kernel values and
-    n_landmarks * rank products, in time, and nothing in memory. Choose it if a kernel is given and speed matters more
-    than the last points of accuracy.
+    Until ``n_landmarks`` rows have violated the margin it is :class:`OGDClassifier`. From then on each row costs
+    n_landmarks kernel values and n_landmarks * rank multiplications, and memory is constant.
+
+    Choose it if the kernel is given and speed matters more than the last points of accuracy. Choose
+    :class:`FOGDClassifier` for the Gaussian kernel on dense data of moderate width.
 
     Parameters
     ----------
     kernel, gamma, n_cells, coef0, degree
-        The kernel, by name, see :class:`OGDClassifier`.
+        The kernel, see :class:`OGDClassifier`; it must be a name.
     n_landmarks : int, default=100
-        Number of landmarks, the paper's b.
+        Number of landmarks, b in the paper.
     rank : int, float or None, default=0.2
-        Number of features, the paper's r: a number, or a share of n_landmarks. None means all.
+        Number of features, r in the paper: a count, or a fraction of n_landmarks. None means all.
     average : bool, default=True
-        Whether to predict with the mean of the weights over the updates.
+        Whether to predict with the mean of the weights over all updates instead of the latest weights.
     scale, loss, learning_rate, n_passes, shuffle, class_weight, n_initial, n_jobs, random_state
         See :class:`OGDClassifier`.
 
     Attributes
     ----------
-    classes_ : ndarray
-        The classes, sorted.
-    gamma_ : float
-        The sharpness used.
-    n_support_ : int
-        How many rows have changed the model.
+    classes_, gamma_, n_support_
+        See :class:`OGDClassifier`.
 
     References
     ----------
-    Lu, Hoi, Wang, Zhao and Liu, "Large scale online kernel learning", 2016.
+    Lu, Hoi, Wang, Zhao and Liu, "Large scale online kernel learning", JMLR, 2016.
 
     Examples
     --------
@@ -109,8 +107,8 @@ class NOGDClassifier(RivalClassifier):
     def _new_model(self, table: Any, rng: np.random.RandomState) -> NystromModel:
         kernel: Any = choose_kernel(self, self._mapped(table), rng)
         first = KernelDual(kernel, self.n_features_in_, self.class_book_.n_columns, n_threads(self.n_jobs))
-        share = 1.0 if self.rank is None else self.rank
-        rank = int(share) if is_integer(share, at_least=1) else max(1, round(share * self.n_landmarks))
+        rank = 1.0 if self.rank is None else self.rank
+        rank = int(rank) if is_integer(rank, at_least=1) else max(1, round(rank * self.n_landmarks))
         return NystromModel(first, self.n_landmarks, rank, self.average)
 
     def _mapped(self, table: Any) -> Any:
@@ -120,24 +118,23 @@ class NOGDClassifier(RivalClassifier):
         return needs_rows(self)
 
     def check_parameters(self) -> None:
-        """Raise unless all parameters are what they may be."""
+        """Raise ValueError if a parameter is invalid."""
         if not isinstance(self.kernel, str):
             raise ValueError(f"kernel must be a name for NOGD; got {self.kernel!r}.")
         super().check_parameters()
         check_kernel(self.kernel, self.gamma, self.n_cells, self.coef0, self.degree)
-        if not is_integer(self.n_landmarks, at_least=1):
-            raise ValueError(f"n_landmarks must be an integer of at least 1; got {self.n_landmarks!r}.")
-        is_share = is_number(self.rank) and 0 < self.rank <= 1
-        if not (self.rank is None or is_share or is_integer(self.rank, at_least=1)):
-            raise ValueError(f"rank must be None, an integer of at least 1 or a share in (0, 1]; got {self.rank!r}.")
+        check_integer(self, "n_landmarks", at_least=1)
+        is_fraction = is_number(self.rank) and 0 < self.rank <= 1
+        if not (self.rank is None or is_fraction or is_integer(self.rank, at_least=1)):
+            raise ValueError(f"rank must be None, an integer of at least 1 or a number in (0, 1]; got {self.rank!r}.")
 
 
 @dataclass(eq=False)
 class NystromModel(Part):
-    """First the dual model, until it has enough support vectors; then a linear one on what they span.
+    """Dual model until it has enough support vectors, then a linear model on their Nyström features.
 
-    With K_b = V A V' of the landmarks, the features are z(x) = A^(-1/2) V' k(x), and the dual model's alpha becomes
-    w = A^(1/2) V' alpha.
+    With the eigendecomposition K_b = V A V' of the landmarks' kernel matrix, the features are z(x) = A^(-1/2) V' k(x),
+    and the coefficients alpha of the dual model become the weights w = A^(1/2) V' alpha.
     """
 
     first: KernelDual
@@ -150,24 +147,24 @@ class NystromModel(Part):
 
     @property
     def n_columns(self) -> int:
-        """The number of scores."""
+        """Number of scores."""
         return self.first.n_columns
 
     @property
     def clock(self) -> Clock:
-        """Rounds and support vectors so far."""
+        """Number of rows and support vectors so far."""
         return self.first.clock
 
     @property
     def kernel(self) -> NamedKernel:
-        """The kernel."""
+        """Kernel of both models."""
         return self.first.kernel
 
     def learn(self, table: Any, targets: Any, factors: Weights, rule: _core.Rule) -> None:
-        """Learn from rows in order."""
+        """Learn rows in order."""
         begin, n = 0, table.shape[0]
         while self.linear is None and begin < n:
-            # At most as many rows as landmarks are missing, so that the switch comes right after the last of them.
+            # No more rows than missing landmarks, so that the switch comes right after the last landmark.
             end = min(n, begin + self.n_landmarks - self.first.machine.size)
             part = slice(begin, end)
             self.first.learn(table[part], targets[part], some(factors, part), rule)
@@ -190,6 +187,7 @@ class NystromModel(Part):
         return np.concatenate(parts)
 
     def _switch(self) -> None:
+        """Replace the dual model by a linear one that gives the landmarks the same scores, but for the lower rank."""
         self.landmarks, alpha, _ = self.first.support()
         matrix = self.kernel.matrix(self.landmarks, self.landmarks, self.first.n_jobs)
         with one_thread_if_small(self.n_landmarks):
@@ -204,15 +202,16 @@ class NystromModel(Part):
         return project(self.kernel.matrix(rows, self.landmarks, threads), self.projection, threads)
 
     def check(self) -> None:
-        """Raise unless landmarks, projection and weights fit, or fewer support vectors wait than become landmarks."""
-        need(isinstance(self.first, KernelDual), "the first model must keep support vectors")
-        need(is_count(self.n_landmarks, at_least=1) and is_count(self.rank, at_least=1), "sizes must be positive")
+        """Raise ValueError if landmarks, projection and weights do not match."""
+        need(isinstance(self.first, KernelDual), "first must be a KernelDual")
+        need(is_count(self.n_landmarks, at_least=1), "n_landmarks must be a positive integer")
+        need(is_count(self.rank, at_least=1), "rank must be a positive integer")
         if self.linear is None:
-            need(self.first.machine.size < self.n_landmarks, "there must be fewer support vectors than landmarks")
+            need(self.first.machine.size < self.n_landmarks, "first must have fewer support vectors than n_landmarks")
             return
-        need(isinstance(self.linear, LinearModel), "the linear model must be one")
-        need(self.linear.n_columns == self.n_columns, "the linear model must have the scores of the first")
+        need(isinstance(self.linear, LinearModel), "linear must be None or a LinearModel")
+        need(self.linear.n_columns == self.n_columns, "linear must have the scores of first")
         check_points(self.landmarks)
         need_array(self.projection, np.float64, 2, "projection")
         shape = (n_rows(self.landmarks), len(self.linear.values))
-        need(self.projection.shape == shape, "projection must have a row for each landmark")
+        need(self.projection.shape == shape, "projection must have a row per landmark and a column per weight")

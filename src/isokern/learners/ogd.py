@@ -1,4 +1,4 @@
-"""OGD: kernel online gradient descent with any kernel, with or without a budget of support vectors."""
+"""Provide OGDClassifier: kernel online gradient descent, with or without a budget of support vectors."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
-from isokern.checks import is_integer, n_threads, one_of, unchanged_on_error
+from isokern.checks import is_integer, n_threads, unchanged_on_error
 from isokern.feature_map import IsolationKernel
-from isokern.kernels import NamedKernel, check_kernel
+from isokern.kernels import NamedKernel, check_defined, check_kernel, choose_kernel, needs_rows
 from isokern.learners.budgets import BUDGETS, Budget
 from isokern.learners.duals import BudgetedDual, KernelDual
-from isokern.learners.kernel_choice import check_defined, choose_kernel, needs_rows
-from isokern.learners.kernel_source import KernelSource, check_columns, share_starts, unwrapped
+from isokern.learners.kernel_source import KernelSource, share_starts, unwrapped
+from isokern.learners.parameters import check_choice
 from isokern.learners.rival import RivalClassifier
 from isokern.learners.steps import check_shrinkage
 from isokern.learners.targets import Weights
@@ -25,73 +24,77 @@ from isokern.parts import need
 
 
 class OGDClassifier(RivalClassifier):
-    """Kernel online gradient descent in its dual form: every margin violation becomes a support vector.
+    """Kernel online gradient descent in its dual form: every row that violates the margin becomes a support vector.
 
-    A row costs as many kernel values as there are support vectors, in time and, once it is one, in memory: fit and
-    predict slow down as the stream goes on, unless ``budget`` limits them. Choose it as the yardstick that
-    approximations are measured by, or for small data with a kernel you trust.
+    Each row costs one kernel value per support vector, and each new support vector costs memory, so learning and
+    prediction slow down as the stream grows unless ``budget`` limits them.
+
+    Choose it as the exact baseline for approximations, or for small data with a kernel that you trust. Choose
+    :class:`NOGDClassifier`, :class:`FOGDClassifier` or :class:`IKOGDClassifier` for long streams.
 
     Parameters
     ----------
     kernel : str, IsolationKernel or callable, default="laplacian"
-        "laplacian", "gaussian", "polynomial", "chi2", "intersection", or a kernel of your own. A function is called as
-        ``kernel(X, Z)`` and returns the matrix of all pairs. An IsolationKernel is used in its dual form, which gives
-        the same scores as ``IKOGDClassifier`` at a higher price.
+        "laplacian", "gaussian", "polynomial", "chi2", "intersection", or a function that is called as ``kernel(X, Z)``
+        and returns the kernel matrix. An IsolationKernel is used in its dual form: the scores of
+        :class:`IKOGDClassifier` at a higher cost.
     gamma : float or "data", default="data"
-        Sharpness: exp(-gamma |x - z|_1), exp(-gamma |x - z|^2), (gamma x.z + coef0)^degree. "data" means one over the
-        mean distance of random pairs of rows (or their mean squared length, for the polynomial kernel).
+        Inverse bandwidth: exp(-gamma |x - z|_1), exp(-gamma |x - z|^2), (gamma x.z + coef0)^degree. "data" means one
+        over the mean distance of random pairs of rows; for the polynomial kernel, over the mean squared norm.
     n_cells : int or None, default=None
-        The paper's psi: gamma = ln(psi) / d for the Laplacian kernel. With very many columns that kernel is nearly
-        constant; "data" serves better there.
+        psi of the paper: gamma = ln(psi) / d for the Laplacian kernel. With very many columns d, that kernel is nearly
+        constant, and "data" works better.
     coef0 : float, default=1.0
-        See ``gamma``.
+        Constant of the polynomial kernel, at least 0.
     degree : int, default=3
-        See ``gamma``.
+        Degree of the polynomial kernel.
     scale : {None, "minmax", "standard", "maxabs"}, default=None
-        Scaling of the columns, learned from the rows of ``fit`` or the first ``n_initial`` rows of a stream and applied
-        ever after, before anything else is learned. Sparse input takes None or "maxabs". Not with an IsolationKernel,
-        which has its own.
+        Scaling of the columns, learned from the rows of ``fit`` or from the first ``n_initial`` rows of a stream, and
+        fixed from then on. Sparse input takes None or "maxabs". Must be None for an IsolationKernel, which has its own.
     budget : int or None, default=None
-        How many support vectors to keep for each score; None keeps all.
+        Maximum number of support vectors per score; None keeps all.
     strategy : {"random", "forgetron", "projectron", "projectron++", "bpas", "bogd"}, default="bpas"
-        How to keep to the budget, see :mod:`isokern.learners.budgets`. Kernels other than the first two are then
-        normalised to k(x, x) = 1, which budgets need; a function of your own has to see to it itself.
+        How to stay within the budget, see :mod:`isokern.learners.budgets`. Polynomial, chi2 and intersection kernels
+        are then normalised to k(x, x) = 1, as budgets require; a function must do so itself.
     loss : {"hinge", "squared_hinge", "logistic"}, default="hinge"
-        What a score costs; budgets know the hinge loss only.
+        Loss function of a score; with a budget or a function, only "hinge".
     learning_rate : float, default=0.5
-        Size of a step, the paper's eta ("bpas": the largest step; "random" and the like always take steps of 1).
+        Step size, eta in the paper. For "bpas" it is the maximum step; "random", "forgetron" and the projectrons take
+        steps of 1.
     average : bool, default=False
-        Whether to predict with the mean of the coefficients over all rows instead of the last ones, which swing; not
-        with a budget or a function.
+        Whether to predict with the mean of the coefficients over all rows instead of the latest ones, which fluctuate.
+        Not with a budget or a function.
     shrinkage : float, default=0.01
         For "bogd": each row multiplies all coefficients by 1 - learning_rate * shrinkage.
     n_passes : int, default=1
-        Passes over the rows in ``fit``.
+        Number of passes of ``fit`` over the rows.
     shuffle : bool, default=True
-        Whether ``fit`` takes the rows in random order.
+        Whether ``fit`` visits the rows in random order.
     class_weight : dict, "balanced" or None, default=None
-        Factors of the steps by class.
+        Weights of the classes, see :class:`IKOGDClassifier`.
     n_initial : int or None, default=None
-        Rows that ``partial_fit`` waits for to learn gamma and the scaling from; None means 1000. Not needed if gamma is
-        given and scale is None.
+        Number of rows that ``partial_fit`` buffers to learn gamma and the scaling from; None means 1000. Not needed if
+        gamma is given and scale is None.
     n_jobs : int, default=None
-        Threads; None means as many as OpenMP allows.
+        Number of threads; None leaves it to OpenMP. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Seed of the order of rows, of pairs for gamma, and of what budgets drop.
+        Seed of the order of rows, of the pairs for gamma, and of random budgets.
 
     Attributes
     ----------
-    classes_ : ndarray
-        The classes, sorted.
+    classes_ : ndarray of shape (n_classes,)
+        Classes, sorted.
     gamma_ : float
-        The sharpness used.
+        Value of gamma in use. Missing for an IsolationKernel or a function.
+    kernel_ : IsolationKernel
+        Fitted kernel. Present for an IsolationKernel only.
     n_support_ : int
-        How many rows have changed the model.
+        Number of rows that changed the model.
 
     References
     ----------
-    Kivinen, Smola and Williamson, "Online learning with kernels", 2004; Lu, Hoi, Wang, Zhao and Liu, "Large scale
-    online kernel learning", 2016.
+    Kivinen, Smola and Williamson, "Online learning with kernels", IEEE Transactions on Signal Processing, 2004; Lu,
+    Hoi, Wang, Zhao and Liu, "Large scale online kernel learning", JMLR, 2016.
 
     Examples
     --------
@@ -145,9 +148,8 @@ class OGDClassifier(RivalClassifier):
 
     def _new_model(self, table: Any, rng: np.random.RandomState) -> SupportVectors | KernelDual | BudgetedDual:
         n_columns, threads = self.class_book_.n_columns, n_threads(self.n_jobs)
-        isolation = self._isolation_kernel()
-        if isolation is not None:
-            self.kernel_ = self._fitted(isolation, table)
+        if self._isolation_kernel() is not None:
+            self.kernel_ = KernelSource(self).fit(table, rng)
             fitted = self.kernel_.map_
             return SupportVectors.none(fitted.starts, n_columns, fitted.cell_dtype, average=self.average)
         kernel = choose_kernel(self, self._mapped(table), rng, normalised=self.budget is not None)
@@ -159,23 +161,16 @@ class OGDClassifier(RivalClassifier):
         budgets = [make(size, self.learning_rate, self.shrinkage, generator) for generator in generators]
         return BudgetedDual(kernel, budgets, threads)
 
-    def _fitted(self, isolation: IsolationKernel, table: Any) -> IsolationKernel:
-        if hasattr(isolation, "map_"):
-            check_columns(isolation, self.n_features_in_)
-            return isolation
-        isolation.check_parameters()
-        return clone(isolation).fit_rows(table)
-
     def _mapped(self, table: Any) -> Any:
         if hasattr(self, "kernel_"):
             return self.kernel_.apply_rows(table)
         return check_defined(self, super()._mapped(table))
 
     def _learn(self, rows: Any, labels: NDArray[Any], weights: Weights) -> None:
-        if not self._is_own_kernel():
+        if not self._is_custom_kernel():
             super()._learn(rows, labels, weights)
             return
-        # A function of the user's own may fail at any row, so what it has learned before is kept apart.
+        # The user's function may fail at any row, so learn on a copy.
         with unchanged_on_error(self):
             self.model_ = copy.deepcopy(self.model_)
             super()._learn(rows, labels, weights)
@@ -184,7 +179,7 @@ class OGDClassifier(RivalClassifier):
         kernel = unwrapped(self.kernel)
         return kernel if isinstance(kernel, IsolationKernel) else None
 
-    def _is_own_kernel(self) -> bool:
+    def _is_custom_kernel(self) -> bool:
         return not isinstance(self.kernel, str) and self._isolation_kernel() is None
 
     def _needs_rows(self) -> bool:
@@ -194,32 +189,31 @@ class OGDClassifier(RivalClassifier):
         return super()._n_initial() if self._isolation_kernel() is None else KernelSource(self).n_initial
 
     def check(self) -> None:
-        """Raise unless classes, scaling, model and kernel fit each other."""
+        """Raise ValueError if classes, scaling, model and kernel do not match; see :mod:`isokern.parts`."""
         super().check()
         if isinstance(getattr(self, "model_", None), SupportVectors):
             share_starts(self.kernel_, self.model_)
         else:
-            need("kernel_" not in vars(self), "the model must be one of the kernel's cells")
+            need("kernel_" not in vars(self), "model_ must be a SupportVectors if there is a kernel_")
 
     def check_parameters(self) -> None:
-        """Raise unless all parameters are what they may be."""
+        """Raise ValueError if a parameter is invalid."""
         super().check_parameters()
         if self._isolation_kernel() is None:
             check_kernel(self.kernel, self.gamma, self.n_cells, self.coef0, self.degree)
         elif self.scale is not None:
             raise ValueError(f"scale must be None for an IsolationKernel, which has its own; got {self.scale!r}.")
         check_shrinkage(self.shrinkage, self.learning_rate)
-        if self.strategy not in BUDGETS:
-            raise ValueError(f"strategy must be {one_of(BUDGETS)}; got {self.strategy!r}.")
-        if self.average and (self.budget is not None or self._is_own_kernel()):
-            raise ValueError("average must be False with a budget or a kernel of your own; got True.")
+        check_choice(self, "strategy", BUDGETS)
+        if self.average and (self.budget is not None or self._is_custom_kernel()):
+            raise ValueError("average must be False with a budget or a custom kernel; got True.")
         if self.budget is None:
-            if self._is_own_kernel() and self.loss != "hinge":
-                raise ValueError(f'loss must be "hinge" for a kernel of your own; got {self.loss!r}.')
+            if self._is_custom_kernel() and self.loss != "hinge":
+                raise ValueError(f'loss must be "hinge" for a custom kernel; got {self.loss!r}.')
             return
         if not is_integer(self.budget, at_least=2):
             raise ValueError(f"budget must be None or an integer of at least 2; got {self.budget!r}.")
         if self._isolation_kernel() is not None:
-            raise ValueError("budget must be None for an IsolationKernel, which needs none; use IKOGDClassifier.")
+            raise ValueError("budget must be None for an IsolationKernel; use IKOGDClassifier, which needs none.")
         if self.loss != "hinge":
             raise ValueError(f'loss must be "hinge" with a budget; got {self.loss!r}.')

@@ -1,4 +1,4 @@
-"""What a classifier on cells learns: one score for each class, and how far to trust it."""
+"""Provide the learned state of a classifier on cells: classes, one-vs-rest scores and their calibration."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from isokern.parts import Part, need
 
 @dataclass(eq=False)
 class OneVsRest(Part):
-    """The classes met so far, a model with one column of scores for each, and the window that calibrates scores."""
+    """Classes seen so far, a model with a column of scores for each, and the window that calibrates the scores."""
 
     book: ClassBook
     model: Any
@@ -29,11 +29,11 @@ class OneVsRest(Part):
 
     @classmethod
     def begun(cls, learner: Any, book: ClassBook, starts: NDArray[np.int64]) -> Self:
-        """Return what a learner with these classes has learned at the start: nothing, of the cells of a map."""
+        """Return the untrained state of a learner for these classes on the cells of a map."""
         return cls(book, new_model(learner, starts, book.n_columns), ScoreWindow.empty(book.n_columns))
 
     def meet(self, labels: NDArray[Any], classes: ArrayLike | None = None) -> Self:
-        """Return what is learned with the classes of further rows; a new one begins as what no class seen yet had."""
+        """Return the state with the classes of further rows; a new class starts as ``ClassBook`` describes."""
         book = self.book.meet(labels, classes)
         if book is self.book:
             return self
@@ -50,15 +50,16 @@ class OneVsRest(Part):
         class_weight: ClassWeight = None,
         is_new: bool = True,
     ) -> None:
-        """Learn from rows of known classes in order, by one step for each that violates the margin.
+        """Learn rows of known classes in order.
 
-        ``is_new`` tells whether the rows are learned for the first time, so that the window takes their scores before.
+        ``is_new`` tells whether the rows are learned for the first time; only then does the window take their scores.
         """
         book, n = self.book, len(labels)
         numbers = book.numbers(labels)
         targets, factors = book.targets(numbers), book.row_factors(numbers, weights, class_weight)
         counted_from = book.counted_from(numbers)
         self.book = book.counting(numbers)
+        # Scores are stored only for the last rows, those that stay in the window.
         recent = max(0, n - self.window.size) if is_new else n
         scores = np.empty((n - recent, book.n_columns))
         for begin, end, out in ((0, recent, None), (recent, n, scores)):
@@ -77,24 +78,24 @@ class OneVsRest(Part):
         return engine.to_library(probabilities(engine.to_host(scores), len(self.book.labels), window), scores)
 
     def check(self) -> None:
-        """Raise unless classes, model and window are of the same scores."""
-        need(isinstance(self.book, ClassBook), "the classes must be those of a class book")
+        """Raise ValueError unless classes, model and window have the same scores."""
+        need(isinstance(self.book, ClassBook), "book must be a ClassBook")
         n_columns, window = self.book.n_columns, self.window
-        need(isinstance(self.model, CellModel), "the model must be one of cells")
-        need(self.model.n_columns == n_columns > 0, "the model must have the scores that the classes need")
-        need(isinstance(window, ScoreWindow), "the window must be one")
-        need(window.scores.shape[1] == n_columns, "the window must have the model's scores")
+        need(isinstance(self.model, CellModel), "model must be a CellWeights or SupportVectors")
+        need(self.model.n_columns == n_columns > 0, "model must have the scores of the classes")
+        need(isinstance(window, ScoreWindow), "window must be a ScoreWindow")
+        need(window.scores.shape[1] == n_columns, "window must have the scores of the classes")
         is_known = (window.classes >= 0) & (window.classes < len(self.book.labels))
-        need(is_known.all(), "the window must know the classes")
+        need(is_known.all(), "window must have known classes only")
 
     @classmethod
     def merge(cls, parts: Sequence[Self], shares: NDArray[np.float64]) -> Self:
-        """Return the mean of what was learned on one map; a class counts as not seen yet where it was not met."""
+        """Return the weighted mean of states on one map; a class missing in one counts there as not seen yet."""
         book = ClassBook.merge([part.book for part in parts], shares)
         grown = [part.meet(book.labels) for part in parts]
         model = CellWeights.merge([part.model for part in grown], shares)
         return cls(book, model, ScoreWindow.merge([part.window for part in grown], shares))
 
     def check_mergeable(self, other: OneVsRest, name: str) -> None:
-        """Raise unless another one, which errors call by a name, can be merged with this one."""
+        """Raise ValueError if another state, which errors call ``name``, cannot be merged with this one."""
         self.book.check_mergeable(other.book, name)

@@ -1,4 +1,4 @@
-"""Online gradient descent on the Isolation Kernel's map, for numbers."""
+"""Provide IKOGDRegressor: online gradient descent for regression with the Isolation Kernel."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from isokern.checks import is_number, unchanged_on_error
+from isokern.checks import unchanged_on_error
 from isokern.engines import engine_of
 from isokern.feature_map import IsolationKernel
 from isokern.learners.kernel_source import KernelSource, check_same_map, read_cells, share_starts
+from isokern.learners.parameters import check_n_initial, check_non_negative
 from isokern.learners.residuals import Residuals
 from isokern.learners.steps import Steps, check_cell_steps
 from isokern.learners.targets import pass_orders, read_numbers, read_weights, some
-from isokern.learners.warm_up import Batch, WarmUp, check_n_initial
+from isokern.learners.warm_up import Batch, WarmUp
 from isokern.parts import need
 from isokern.rows import accept_sparse, read_rows
 
@@ -25,39 +26,40 @@ LOSSES = ("squared", "huber", "epsilon_insensitive")
 
 
 class IKOGDRegressor(RegressorMixin, BaseEstimator):
-    """Regressor that learns online: nonlinear functions, constant memory, constant time a row.
+    """Online regressor with the Isolation Kernel: nonlinear functions in constant memory and constant time per row.
 
-    The prediction is the mean of the targets so far plus the mean of the weights of the row's cells.
+    A prediction is the running mean of the targets plus the mean of the weights of the row's cells, one cell in each of
+    t random partitionings. See :class:`IKOGDClassifier` for the method.
+
+    Choose it for large data sets and streams that a linear model underfits. The fitted function is constant within
+    cells, so it does not extrapolate beyond the range of the rows it has learned.
 
     Parameters
     ----------
     partitioning, n_partitionings, n_cells, max_depth, scale, kernel, device
         The kernel, see :class:`IKOGDClassifier`.
     loss : {"squared", "huber", "epsilon_insensitive"}, default="squared"
-        What an error costs. Huber's loss is linear beyond ``epsilon``, the last is zero up to it.
+        Loss function of an error. "huber" is linear beyond ``epsilon``; "epsilon_insensitive" is zero up to it.
     epsilon : float, default=0.1
-        See ``loss``; in units of the target.
+        Threshold of the last two losses, in units of the target.
     schedule : {"constant", "decaying", "adagrad"}, default="constant"
-        Steps. AdaGrad's, and those of the last two losses, are in units of the target: scale it to about 1.
-    learning_rate, shrinkage, n_passes, shuffle, n_initial, evaluation, n_jobs, random_state
-        See :class:`IKOGDClassifier`.
+        Step sizes, see :class:`IKOGDClassifier`. With "adagrad", and with the last two losses, the learning rate is in
+        units of the target: scale the target to a standard deviation of about 1.
     average : bool, default=True
-        Whether to predict with the mean of the weights over all rows instead of the last ones.
+        Whether to predict with the mean of the weights over all steps instead of the latest weights.
+    n_passes : int, default=1
+        Number of passes of ``fit`` over the rows.
+    learning_rate, shrinkage, shuffle, n_initial, evaluation, n_jobs, random_state
+        See :class:`IKOGDClassifier`. During the warm-up the mean target is predicted.
 
     Attributes
     ----------
-    kernel_ : IsolationKernel
-        The map.
     mean_ : float
-        The mean of the targets so far.
+        Weighted mean of the targets so far.
     learned_ : Residuals
-        What was learned: the weights, and the sums of the mean.
-    warm_up_ : WarmUp
-        In the place of ``learned_`` and ``kernel_`` while the first rows of a stream are held back.
-    n_support_ : int
-        How many rows have changed the model.
-    n_features_in_ : int
-        Number of columns.
+        Learned state: the weights and the sums behind the mean. Missing until the warm-up is over.
+    kernel_, warm_up_, n_support_, n_features_in_
+        See :class:`IKOGDClassifier`.
 
     Examples
     --------
@@ -119,19 +121,7 @@ class IKOGDRegressor(RegressorMixin, BaseEstimator):
     # -- learning
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from rows, ``n_passes`` times, forgetting what was learned before.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
-        y : array-like of shape (n,)
-        sample_weight : array-like of shape (n,), default=None
-            Factors of the rows' steps, not negative.
-
-        Returns
-        -------
-        self
-        """
+        """Draw the map from the rows and learn their targets y; see :meth:`IKOGDClassifier.fit`."""
         self.check_parameters()
         with unchanged_on_error(self):
             table = read_rows(self, X, reset=True)
@@ -144,19 +134,7 @@ class IKOGDRegressor(RegressorMixin, BaseEstimator):
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from the next rows of a stream, in order. Any way to cut a stream into calls gives the same model.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
-        y : array-like of shape (n,)
-        sample_weight : array-like of shape (n,), default=None
-            Factors of the rows' steps, not negative.
-
-        Returns
-        -------
-        self
-        """
+        """Learn the next rows of a stream, in order; see :meth:`IKOGDClassifier.partial_fit`."""
         self.check_parameters()
         with unchanged_on_error(self):
             table = read_rows(self, X, reset=not hasattr(self, "n_features_in_"), min_rows=1)
@@ -171,18 +149,7 @@ class IKOGDRegressor(RegressorMixin, BaseEstimator):
         return self
 
     def partial_fit_cells(self, cells: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from rows that ``kernel.apply`` has mapped already; otherwise as ``partial_fit``.
-
-        Parameters
-        ----------
-        cells : array-like of shape (n, n_partitionings)
-        y : array-like of shape (n,)
-        sample_weight : array-like of shape (n,), default=None
-
-        Returns
-        -------
-        self
-        """
+        """Learn rows given as cells; see :meth:`IKOGDClassifier.partial_fit_cells`."""
         self.check_parameters()
         with unchanged_on_error(self):
             kernel = KernelSource(self).for_cells()
@@ -196,7 +163,7 @@ class IKOGDRegressor(RegressorMixin, BaseEstimator):
         return self
 
     def _warm_up(self, batch: Batch) -> Batch | None:
-        """Hold the first rows of a stream back; return all of them once there are enough to draw the map from."""
+        """Buffer the first rows of a stream; return all of them once the map has been drawn from them."""
         source, held = KernelSource(self), getattr(self, "warm_up_", WarmUp())
         if held.n + len(batch.targets) < source.n_initial:
             self.warm_up_ = held.holding(batch)
@@ -207,14 +174,14 @@ class IKOGDRegressor(RegressorMixin, BaseEstimator):
         return batch
 
     def _begin(self, kernel: IsolationKernel) -> None:
-        """Forget everything, and begin with weights of 0 for the cells of a fitted kernel."""
+        """Forget everything and start with zero weights for the cells of a fitted kernel."""
         self.__dict__.pop("warm_up_", None)
         self.kernel_, self.learned_ = kernel, Residuals.begun(self, kernel.map_.starts)
 
-    # -- predicting
+    # -- prediction
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Return the predicted target of each row.
+        """Return the predicted targets of rows.
 
         Parameters
         ----------
@@ -232,23 +199,14 @@ class IKOGDRegressor(RegressorMixin, BaseEstimator):
         return engine_of(X).to_library(np.full(table.shape[0], self.mean_), X)
 
     def predict_cells(self, cells: ArrayLike) -> NDArray[np.float64]:
-        """Return the predicted target of rows that ``kernel_.apply`` has mapped already.
-
-        Parameters
-        ----------
-        cells : array-like of shape (n, n_partitionings)
-
-        Returns
-        -------
-        predictions : ndarray of shape (n,)
-        """
+        """Return the predicted targets of rows given as cells."""
         check_is_fitted(self, "kernel_")
         check_same_map(self.kernel_.map_, self.learned_.model.starts)
         return self.learned_.predictions(engine_of(cells).check_cells(self.kernel_.map_, cells), self.n_jobs)
 
     @property
     def mean_(self) -> float:
-        """The mean of the targets so far; while rows are held back, of those."""
+        """Weighted mean of the targets so far, buffered ones included."""
         check_is_fitted(self)
         if hasattr(self, "learned_"):
             return self.learned_.mean
@@ -257,7 +215,7 @@ class IKOGDRegressor(RegressorMixin, BaseEstimator):
 
     @property
     def n_support_(self) -> int:
-        """The number of support vectors: rows that changed the model."""
+        """Number of support vectors: rows that changed the weights."""
         check_is_fitted(self)
         return self.learned_.model.clock.n_support if hasattr(self, "learned_") else 0
 
@@ -266,35 +224,25 @@ class IKOGDRegressor(RegressorMixin, BaseEstimator):
         return self.kernel_.apply_rows(rows)
 
     def map_rows(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the cells of rows, for the methods that take cells.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
-
-        Returns
-        -------
-        cells : ndarray of shape (n, n_partitionings)
-        """
+        """Return the cells of rows, of shape (n, n_partitionings), for the methods that take cells."""
         check_is_fitted(self, "kernel_")
         return self._cells(engine_of(X).read(self, X))
 
-    # -- parameters, and the contract of isokern.parts
+    # -- checks
 
     def check_parameters(self) -> None:
-        """Raise unless all parameters are what they may be."""
+        """Raise ValueError if a parameter is invalid."""
         KernelSource(self).check()
         check_cell_steps(self, LOSSES)
         check_n_initial(self.n_initial)
-        if not (is_number(self.epsilon) and self.epsilon >= 0):
-            raise ValueError(f"epsilon must be a number of at least 0; got {self.epsilon!r}.")
+        check_non_negative(self, "epsilon")
 
     def check(self) -> None:
-        """Raise unless what was learned is of the kernel's cells; see :mod:`isokern.parts`."""
+        """Raise ValueError if the learned state does not match the kernel; see :mod:`isokern.parts`."""
         if "warm_up_" in vars(self):
-            need(isinstance(self.warm_up_, WarmUp), "rows held back must be rows")
+            need(isinstance(self.warm_up_, WarmUp), "warm_up_ must be a WarmUp")
         if "learned_" in vars(self):
-            need(isinstance(self.learned_, Residuals), "what was learned must be residuals")
+            need(isinstance(self.learned_, Residuals), "learned_ must be a Residuals")
             share_starts(self.kernel_, self.learned_.model)
 
     def __sklearn_tags__(self) -> Any:

@@ -1,4 +1,4 @@
-"""What the paper's rivals share: the way rows take through a classifier of known classes."""
+"""Provide the base class of the rivals: the online kernel learners that the paper compares IK-OGD with."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from sklearn.utils.validation import check_is_fitted
 from isokern import _core
 from isokern.checks import n_threads, unchanged_on_error
 from isokern.engines import engine_of
-from isokern.learners.classes import ClassBook, check_class_weight
+from isokern.learners.classes import ClassBook
+from isokern.learners.parameters import check_class_weight, check_n_initial
 from isokern.learners.steps import CLASSIFIER_LOSSES, check_steps
 from isokern.learners.targets import Weights, pass_orders, read_labels, read_weights, some
-from isokern.learners.warm_up import FIRST_ROWS, Batch, WarmUp, check_n_initial
+from isokern.learners.warm_up import FIRST_ROWS, Batch, WarmUp
 from isokern.parts import need
 from isokern.rows import accept_sparse, read_rows
 from isokern.scaling import Scaling, check_scale
 
 
 class RivalClassifier(ClassifierMixin, BaseEstimator):
-    """Base of the rivals: rows are scaled if asked for, and a model learns and scores them.
+    """Online classifier of known classes that scales rows if asked and passes them to a model.
 
-    A rival says in ``_new_model`` what its model is, with ``learn``, ``score``, ``n_columns`` and ``clock``, and in
-    ``_needs_rows`` whether that has to learn something from the first rows before it can begin.
+    A subclass returns its model from ``_new_model``: an object with ``learn``, ``score``, ``n_columns`` and ``clock``.
+    ``_needs_rows`` tells whether the model must see the first rows of a stream before it can start.
     """
 
     losses: tuple[str, ...] = CLASSIFIER_LOSSES
@@ -38,19 +39,7 @@ class RivalClassifier(ClassifierMixin, BaseEstimator):
     # -- learning
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from rows, ``n_passes`` times, forgetting what was learned before.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
-        y : array-like of shape (n,)
-        sample_weight : array-like of shape (n,), default=None
-            Factors of the rows' steps, not negative.
-
-        Returns
-        -------
-        self
-        """
+        """Learn rows in ``n_passes`` passes; forget everything learned before. See :meth:`IKOGDClassifier.fit`."""
         self.check_parameters()
         with unchanged_on_error(self):
             table = read_rows(self, X, reset=True)
@@ -65,20 +54,9 @@ class RivalClassifier(ClassifierMixin, BaseEstimator):
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Learn from the next rows of a stream, in order. Any way to cut a stream into calls gives the same model.
+        """Learn the next rows of a stream, in order; see :meth:`IKOGDClassifier.partial_fit`.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
-        y : array-like of shape (n,)
-        classes : array-like, default=None
-            All classes there will be, in the first call. If not given, they are those of its y.
-        sample_weight : array-like of shape (n,), default=None
-            Factors of the rows' steps, not negative.
-
-        Returns
-        -------
-        self
+        Unlike there, the classes are fixed by the first call: ``classes``, or those of its y.
         """
         self.check_parameters()
         with unchanged_on_error(self):
@@ -97,7 +75,7 @@ class RivalClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _warm_up(self, batch: Batch) -> Batch | None:
-        """Hold the first rows of a stream back; return all of them once there are enough to begin."""
+        """Buffer the first rows of a stream; return all of them once the model has been made from them."""
         n_initial, held = self._n_initial(), getattr(self, "warm_up_", WarmUp())
         if held.n + len(batch.targets) < n_initial:
             self.warm_up_ = held.holding(batch)
@@ -107,18 +85,18 @@ class RivalClassifier(ClassifierMixin, BaseEstimator):
         return batch
 
     def _begin(self, book: ClassBook, table: Any, rng: np.random.RandomState) -> None:
-        """Forget everything, learn from rows what the model needs to know of them, and make it."""
+        """Forget everything, learn the scaling from the first rows, and make the model."""
         for name in ("warm_up_", "gamma_", "kernel_"):
             self.__dict__.pop(name, None)
         self.class_book_, self.scaling_ = book, Scaling.learn(self.scale, table)
         self.model_ = self._new_model(table, rng)
 
     def _new_model(self, table: Any, rng: np.random.RandomState) -> Any:
-        """Return the model before it has learned anything, made from a table that is not scaled yet."""
+        """Return an untrained model, given the first rows before scaling."""
         raise NotImplementedError
 
     def _mapped(self, table: Any) -> Any:
-        """Return a table as the model takes it."""
+        """Return a table in the form that the model takes."""
         return table if self.scaling_ is None else self.scaling_.apply_table(table)
 
     def _learn(self, rows: Any, labels: NDArray[Any], weights: Weights) -> None:
@@ -130,6 +108,7 @@ class RivalClassifier(ClassifierMixin, BaseEstimator):
         self.model_.learn(rows, book.targets(numbers), factors, rule)
 
     def _n_initial(self) -> int:
+        """Return the number of rows to buffer before the model is made."""
         if self.scale is None and not self._needs_rows():
             return 0
         return FIRST_ROWS if self.n_initial is None else int(self.n_initial)
@@ -137,20 +116,10 @@ class RivalClassifier(ClassifierMixin, BaseEstimator):
     def _needs_rows(self) -> bool:
         return self.gamma == "data"
 
-    # -- predicting
+    # -- prediction
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Return the scores of rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
-
-        Returns
-        -------
-        scores : ndarray of shape (n,) for two classes, else (n, n_classes)
-            For two classes, positive scores speak for the second.
-        """
+        """Return the scores of rows; see :meth:`IKOGDClassifier.decision_function`."""
         check_is_fitted(self)
         table, book = read_rows(self, X, reset=False), self.class_book_
         if hasattr(self, "model_"):
@@ -161,50 +130,41 @@ class RivalClassifier(ClassifierMixin, BaseEstimator):
         return engine_of(X).to_library(scores, X)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the class of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
-
-        Returns
-        -------
-        labels : ndarray of shape (n,)
-        """
+        """Return the class of each row, an array of shape (n,)."""
         scores = self.decision_function(X)
         return engine_of(X).labels(scores, self.classes_)
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The classes, sorted."""
+        """Classes, sorted."""
         return self.class_book_.labels
 
     @property
     def n_support_(self) -> int:
-        """The number of support vectors: rows that changed the model."""
+        """Number of support vectors: rows that changed the model."""
         check_is_fitted(self)
         return self.model_.clock.n_support if hasattr(self, "model_") else 0
 
-    # -- parameters, and the contract of isokern.parts
+    # -- checks
 
     def check_parameters(self) -> None:
-        """Raise unless all parameters are what they may be."""
+        """Raise ValueError if a parameter is invalid."""
         check_steps(self, self.losses, self.learning_rate)
         check_n_initial(self.n_initial)
         check_class_weight(self.class_weight)
         check_scale(self.scale)
 
     def check(self) -> None:
-        """Raise unless classes, scaling and model fit each other."""
+        """Raise ValueError if classes, scaling and model do not match; see :mod:`isokern.parts`."""
         if "class_book_" not in vars(self):
             return
-        need(isinstance(self.class_book_, ClassBook), "the classes must be those of a class book")
+        need(isinstance(self.class_book_, ClassBook), "class_book_ must be a ClassBook")
         if "model_" not in vars(self):
-            need(isinstance(self.warm_up_, WarmUp), "rows held back must be rows")
+            need(isinstance(self.warm_up_, WarmUp), "warm_up_ must be a WarmUp")
             return
-        need(self.scaling_ is None or isinstance(self.scaling_, Scaling), "the scaling must be one")
-        need(hasattr(type(self.model_), "learn"), "the model must be one of a learner")
-        need(self.model_.n_columns == self.class_book_.n_columns > 0, "the model must have the scores of the classes")
+        need(self.scaling_ is None or isinstance(self.scaling_, Scaling), "scaling_ must be None or a Scaling")
+        need(hasattr(type(self.model_), "learn"), "model_ must have learn")
+        need(self.model_.n_columns == self.class_book_.n_columns > 0, "model_ must have the scores of the classes")
 
     def __sklearn_tags__(self) -> Any:
         return accept_sparse(super().__sklearn_tags__())

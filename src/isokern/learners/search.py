@@ -1,4 +1,4 @@
-"""IK-OGD whose sharpness, and learning rate if asked, are chosen by cross-validation."""
+"""Provide IKOGDClassifierCV: an IKOGDClassifier tuned by cross-validation."""
 
 from __future__ import annotations
 
@@ -28,57 +28,53 @@ _log = logging.getLogger("isokern")
 
 
 class IKOGDClassifierCV(ClassifierMixin, BaseEstimator):
-    """Online classifier that chooses the number of cells by cross-validation, then learns from all rows.
+    """:class:`IKOGDClassifier` that chooses the number of cells, and optionally the learning rate, by cross-validation.
 
-    In each fold the map is drawn from the training part only. For one seed the cells of a small map are those of a
-    larger one with fewer points, so that candidates differ in nothing but their sharpness. After ``fit`` it streams
-    like the :class:`IKOGDClassifier` that it has chosen.
+    ``fit`` scores all candidates in all folds and fits the best one to all rows; ``partial_fit`` then continues the
+    stream with it. In each fold the map is drawn from the training part only. With the same seed, the sample of a small
+    map is the beginning of the sample of a larger one, so candidates differ only in their number of cells.
+
+    Choose it over ``GridSearchCV`` because folds and candidates share work: learning rates share one map, and Voronoi
+    cells are computed once for all numbers of cells and all folds. Choose ``GridSearchCV`` to search other parameters.
 
     Parameters
     ----------
     partitioning, n_partitionings, max_depth, scale, device
-        The kernel's parameters, see :class:`IsolationKernel`; partitionings of your own have no number of cells.
+        Parameters of the kernel, see :class:`IsolationKernel`. ``partitioning`` must be a name.
     n_cells : int or sequence of int, default=(4, 8, ..., 4096)
-        Candidates. Those that are more than the rows of the smallest training part are left out.
+        Candidates. Those larger than the smallest training part are left out.
     learning_rate : float, "auto" or a sequence of them, default="auto"
-        Candidates for the size of a step; each is tried with each number of cells. Learning is cheap beside mapping,
-        which they share.
+        Candidates; each is combined with each number of cells. They cost little, because they share the map.
     cv : int, splitter or iterable, default=5
-        Number of stratified folds, or folds as scikit-learn's ``check_cv`` takes them.
+        Number of stratified folds, or anything that scikit-learn's ``check_cv`` accepts.
     scoring : str, callable or None, default=None
-        What is to be as large as possible: a scorer's name, or ``scoring(model, X, y)``. None means the accuracy.
+        Score to maximise: name of a scorer, or ``scoring(model, X, y)``. None means accuracy.
     loss, schedule, shrinkage, average, n_passes, shuffle, class_weight, n_initial, evaluation, n_jobs
         See :class:`IKOGDClassifier`.
     random_state : int, RandomState instance or None, default=None
-        Seed. One integer is drawn from it, which is the seed of every model: ``best_estimator_.random_state``.
+        Seed. One integer drawn from it seeds all models: ``best_estimator_.random_state``.
 
     Attributes
     ----------
     best_estimator_ : IKOGDClassifier
-        The best candidate, fitted to all rows.
+        Best candidate, fitted to all rows.
     best_params_ : dict
-        Its number of cells and, if searched, learning rate. Of equally good candidates it has the fewest cells.
+        Its ``n_cells`` and, if searched, ``learning_rate``. Ties go to the fewest cells.
     best_score_ : float
         Its mean score over the folds.
     best_index_ : int
-        Its place in ``cv_results_``.
+        Its index in ``cv_results_``.
     cv_results_ : dict
-        All scores, laid out as those of ``GridSearchCV``.
+        All scores, in the format of ``GridSearchCV``.
     n_splits_ : int
         Number of folds.
-    classes_ : ndarray
-        The classes known so far, sorted.
-    kernel_ : IsolationKernel
-        The map.
-    n_support_ : int
-        How many rows have changed the model.
-    n_features_in_ : int
-        Number of columns.
+    classes_, kernel_, n_support_, n_features_in_
+        Those of ``best_estimator_``.
 
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from isokern.learners import IKOGDClassifierCV
+    >>> from isokern import IKOGDClassifierCV
     >>> X, y = load_digits(return_X_y=True)
     >>> model = IKOGDClassifierCV(n_cells=(4, 64), cv=3, random_state=0).fit(X[:1200], y[:1200])
     >>> model.best_params_
@@ -133,18 +129,9 @@ class IKOGDClassifierCV(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Score all candidates in all folds, and fit the best to all rows.
+        """Score all candidates in all folds and fit the best to all rows.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
-        y : array-like of shape (n,)
-        sample_weight : array-like of shape (n,), default=None
-            Factors of the rows' steps, not negative. Scores are not weighted.
-
-        Returns
-        -------
-        self
+        X, y and sample_weight are those of :meth:`IKOGDClassifier.fit`; scores are not weighted.
         """
         base, sizes, rates = self._base(), _listed(self.n_cells), _listed(self.learning_rate)
         self._check_candidates(base, sizes, rates)
@@ -158,118 +145,59 @@ class IKOGDClassifierCV(ClassifierMixin, BaseEstimator):
             self.best_estimator_ = folds.refit(self.best_params_)
         return self
 
+    # -- what the best candidate does
+
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Go on with the best candidate: learn from the next rows of a stream, in order. Needs ``fit`` first.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
-        y : array-like of shape (n,)
-        classes : array-like, default=None
-            If given, those that are known already.
-        sample_weight : array-like of shape (n,), default=None
-
-        Returns
-        -------
-        self
-        """
+        """Continue the stream after ``fit``; see :meth:`IKOGDClassifier.partial_fit`."""
         self._best().partial_fit(X, y, classes, sample_weight)
         return self
 
     def partial_fit_cells(
         self, cells: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Learn from rows that ``kernel_.apply`` has mapped already; otherwise as ``partial_fit``.
-
-        Parameters
-        ----------
-        cells : array-like of shape (n, n_partitionings)
-        y : array-like of shape (n,)
-        classes : array-like, default=None
-        sample_weight : array-like of shape (n,), default=None
-
-        Returns
-        -------
-        self
-        """
+        """Continue the stream with cells; see :meth:`IKOGDClassifier.partial_fit_cells`."""
         self._best().partial_fit_cells(cells, y, classes, sample_weight)
         return self
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Return the scores of rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
-
-        Returns
-        -------
-        scores : ndarray of shape (n,) for two classes, else (n, n_classes)
-        """
+        """Return the scores of rows; see :meth:`IKOGDClassifier.decision_function`."""
         return self._best().decision_function(X)
 
     def decision_function_cells(self, cells: ArrayLike) -> NDArray[np.float64]:
-        """Return the scores of rows that ``kernel_.apply`` has mapped already.
-
-        Parameters
-        ----------
-        cells : array-like of shape (n, n_partitionings)
-
-        Returns
-        -------
-        scores : ndarray of shape (n,) for two classes, else (n, n_classes)
-        """
+        """Return the scores of rows given as cells; see :meth:`IKOGDClassifier.decision_function_cells`."""
         return self._best().decision_function_cells(cells)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the class of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
-
-        Returns
-        -------
-        labels : ndarray of shape (n,)
-        """
+        """Return the class of each row; see :meth:`IKOGDClassifier.predict`."""
         return self._best().predict(X)
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Return the probability of each class.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n, n_classes)
-        """
+        """Return the probability of each class; see :meth:`IKOGDClassifier.predict_proba`."""
         return self._best().predict_proba(X)
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The classes known so far, sorted."""
+        """Classes seen so far, sorted."""
         return self._best().classes_
 
     @property
     def kernel_(self) -> IsolationKernel:
-        """The map of the best candidate."""
+        """Fitted kernel."""
         return self._best().kernel_
 
     @property
     def n_support_(self) -> int:
-        """The number of support vectors: rows that changed the model."""
+        """Number of support vectors: rows that changed the weights."""
         return self._best().n_support_
 
     def _best(self) -> IKOGDClassifier:
-        message = "%(name)s is not fitted yet: call fit first, which chooses what partial_fit then goes on with."
+        message = "%(name)s is not fitted yet: call fit first; partial_fit then continues the stream."
         check_is_fitted(self, "best_estimator_", msg=message)
         return self.best_estimator_
 
-    # -- the search
+    # -- search
 
     def _base(self) -> IKOGDClassifier:
         """Return a learner with the parameters that are not searched."""
@@ -284,7 +212,7 @@ class IKOGDClassifierCV(ClassifierMixin, BaseEstimator):
         return Rows(X, table, labels, weights)
 
     def _search(self, base: IKOGDClassifier, sizes: list[int], rates: list[Any], rows: Rows) -> Folds:
-        """Score all candidates in all folds, name the best, and return the folds."""
+        """Score all candidates in all folds, set the results and the best candidate, and return the folds."""
         splits = split_rows(self.cv, rows.X, rows.labels)
         n_smallest = min(len(train) for train, _ in splits)
         fitting = [n_cells for n_cells in sizes if n_cells <= n_smallest]
@@ -300,14 +228,14 @@ class IKOGDClassifierCV(ClassifierMixin, BaseEstimator):
             _log.info("fold %d of %d: scores from %.4f to %.4f", k, len(splits), scores[-1].min(), scores[-1].max())
         self.n_splits_ = len(splits)
         self.cv_results_ = table_of_results(self._candidates(fitting, rates), np.column_stack(scores))
-        # The first of the best, which has the fewest cells.
+        # argmax returns the first maximum, which has the fewest cells.
         self.best_index_ = int(self.cv_results_["mean_test_score"].argmax())
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         return folds
 
     def _candidates(self, sizes: list[int], rates: list[Any]) -> list[dict[str, Any]]:
-        """Return what was searched: numbers of cells, and learning rates if there was a choice of them."""
+        """Return the candidates; learning rates only if several were given."""
         if np.ndim(self.learning_rate) == 0:
             return [{"n_cells": n_cells} for n_cells in sizes]
         return [{"n_cells": n_cells, "learning_rate": rate} for n_cells in sizes for rate in rates]
@@ -315,7 +243,7 @@ class IKOGDClassifierCV(ClassifierMixin, BaseEstimator):
     def _check_candidates(self, base: IKOGDClassifier, sizes: list[Any], rates: list[Any]) -> None:
         if not isinstance(self.partitioning, str):
             raise ValueError(
-                f"partitioning must be a name, since n_cells is not for one of your own; got {self.partitioning!r}. "
+                f"partitioning must be a name, because custom ones have no n_cells; got {self.partitioning!r}. "
                 "Search its parameters with GridSearchCV."
             )
         if not sizes or not all(is_integer(n_cells, at_least=2) for n_cells in sizes):
@@ -326,14 +254,14 @@ class IKOGDClassifierCV(ClassifierMixin, BaseEstimator):
             base.set_params(n_cells=sizes[0], learning_rate=rate).check_parameters()
 
     def check(self) -> None:
-        """Raise unless the best candidate is a classifier; see :mod:`isokern.parts`."""
+        """Raise ValueError if the best candidate is not an IKOGDClassifier; see :mod:`isokern.parts`."""
         if "best_estimator_" in vars(self):
-            need(type(self.best_estimator_) is IKOGDClassifier, "the best candidate must be an IKOGDClassifier")
+            need(type(self.best_estimator_) is IKOGDClassifier, "best_estimator_ must be an IKOGDClassifier")
 
     def __sklearn_tags__(self) -> Any:
         return accept_sparse(super().__sklearn_tags__())
 
 
 def _listed(candidates: Any) -> list[Any]:
-    """Return one candidate or many as a list."""
+    """Return one candidate or several as a list."""
     return list(np.asarray(candidates, dtype=object).ravel())

@@ -1,19 +1,20 @@
-"""How online gradient descent steps: its losses and schedules, and the parameters that choose among them."""
+"""Define the losses and step sizes of online gradient descent and check the parameters that choose them."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 from isokern import _core
-from isokern.checks import is_integer, is_number, one_of
+from isokern.checks import is_number
+from isokern.learners.parameters import check_choice, check_integer
 
-SCHEDULES = {"constant": 0.5, "decaying": 1.0, "adagrad": 2.0}  # with the learning rate that "auto" means
+SCHEDULES = {"constant": 0.5, "decaying": 1.0, "adagrad": 2.0}  # with the learning rate of "auto"
 EVALUATIONS = ("primal", "naive", "dual")
 CLASSIFIER_LOSSES = ("hinge", "squared_hinge", "logistic")
 
 
 class Steps(NamedTuple):
-    """A loss, and the steps by which it is made small."""
+    """A loss and the steps that minimise it."""
 
     loss: str
     schedule: str
@@ -23,7 +24,7 @@ class Steps(NamedTuple):
 
     @classmethod
     def of(cls, learner: Any) -> Steps:
-        """Return what a learner's parameters mean."""
+        """Return the loss and steps of a learner's parameters."""
         rate = SCHEDULES[learner.schedule] if learner.learning_rate == "auto" else learner.learning_rate
         return cls(learner.loss, learner.schedule, rate, learner.shrinkage, getattr(learner, "epsilon", 0.0))
 
@@ -33,11 +34,9 @@ class Steps(NamedTuple):
 
 
 def check_cell_steps(learner: Any, losses: tuple[str, ...]) -> None:
-    """Raise unless the parameters of a learner on cells choose a loss, steps and an evaluation that go together."""
-    if learner.schedule not in SCHEDULES:
-        raise ValueError(f"schedule must be {one_of(SCHEDULES)}; got {learner.schedule!r}.")
-    if learner.evaluation not in EVALUATIONS:
-        raise ValueError(f"evaluation must be {one_of(EVALUATIONS)}; got {learner.evaluation!r}.")
+    """Raise ValueError unless loss, steps and evaluation of a learner on cells are valid together."""
+    check_choice(learner, "schedule", SCHEDULES)
+    check_choice(learner, "evaluation", EVALUATIONS)
     if learner.evaluation == "dual" and learner.schedule == "adagrad":
         raise ValueError('schedule must be "constant" or "decaying" for evaluation="dual"; got "adagrad".')
     rate = Steps.of(learner).rate
@@ -46,16 +45,14 @@ def check_cell_steps(learner: Any, losses: tuple[str, ...]) -> None:
 
 
 def check_steps(learner: Any, losses: tuple[str, ...], rate: Any) -> None:
-    """Raise unless the parameters of a learner choose a loss, a number of passes and a learning rate."""
-    if learner.loss not in losses:
-        raise ValueError(f"loss must be {one_of(losses)}; got {learner.loss!r}.")
-    if not is_integer(learner.n_passes, at_least=1):
-        raise ValueError(f"n_passes must be an integer of at least 1; got {learner.n_passes!r}.")
+    """Raise ValueError unless loss, number of passes and learning rate are valid."""
+    check_choice(learner, "loss", losses)
+    check_integer(learner, "n_passes", at_least=1)
     if not (is_number(rate) and rate > 0):
         raise ValueError(f"learning_rate must be a positive number; got {learner.learning_rate!r}.")
 
 
 def check_shrinkage(shrinkage: Any, rate: float) -> None:
-    """Raise unless weights shrink in each round, but not to nothing."""
+    """Raise ValueError unless a step shrinks the weights by a factor in (0, 1]."""
     if not (is_number(shrinkage) and 0 <= shrinkage * rate < 1):
         raise ValueError(f"shrinkage must be at least 0 and below 1 / learning_rate; got {shrinkage!r}.")

@@ -1,4 +1,4 @@
-"""IK-SVM: a linear support vector machine on the Isolation Kernel's map."""
+"""Provide IKSVC: a support vector classifier with the Isolation Kernel."""
 
 from __future__ import annotations
 
@@ -15,69 +15,80 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from isokern import _core
-from isokern.checks import is_integer, is_number, n_threads, one_of, unchanged_on_error
+from isokern.checks import is_number, n_threads, unchanged_on_error
 from isokern.engines import engine_of
 from isokern.feature_map import IsolationKernel
-from isokern.learners.classes import ClassBook, check_class_weight
+from isokern.learners.classes import ClassBook
 from isokern.learners.kernel_source import KernelSource, draw_seed, read_cells, share_starts
+from isokern.learners.parameters import check_choice, check_class_weight, check_integer, check_positive
 from isokern.learners.targets import Weights, read_labels, read_weights
 from isokern.learners.weights import CellWeights
 from isokern.parts import need, need_array
 from isokern.rows import accept_sparse, read_rows
 
 LOSSES = ("squared_hinge", "hinge")
-_LARGEST_SCALING = 1e100  # its square is a number still
+_LARGEST_SCALING = 1e100  # so that its square is finite
 
 
 class IKSVC(ClassifierMixin, BaseEstimator):
-    """Support vector classifier with the Isolation Kernel, trained by dual coordinate descent on the kernel's cells.
+    """Support vector classifier with the Isolation Kernel, trained by dual coordinate descent on cell numbers.
 
-    It is the machine that ``SVC(kernel="precomputed")`` trains on ``IsolationKernel.similarity``, but for the
-    intercept, which is regularised, at a cost that grows with the number of rows instead of its square. It is also the
-    machine that ``LinearSVC(dual=True)`` trains on ``IsolationKernel.transform``, without the need for that matrix;
-    there, the factor of a class is one of C in that class's own problem, here in all.
+    It solves the problem of ``LinearSVC(dual=True)`` on ``IsolationKernel.transform(X)`` without building that matrix.
+    Except for its regularised intercept, this is also the problem of ``SVC(kernel="precomputed")`` on
+    ``IsolationKernel.similarity(X)``, but training time grows linearly with the number of rows instead of
+    quadratically. More than two classes are learned one-vs-rest.
+
+    Choose it for batch learning, if all rows fit into memory and you want the optimum of the SVM objective. Choose
+    :class:`IKOGDClassifier` for streams, for probabilities, or if training time matters more.
 
     Parameters
     ----------
     partitioning, n_partitionings, n_cells, max_depth, scale, kernel, device
         The kernel, see :class:`IKOGDClassifier`.
     C : float, default=1.0
-        Weight of errors against the size of the weights.
+        Weight of the loss relative to the L2 penalty of the weights.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
-        What a score costs.
+        Loss function of a score.
     class_weight : dict, "balanced" or None, default=None
-        Factors of C by class, for the rows of that class.
+        Weights of the classes, which multiply C for their rows in all one-vs-rest problems. (``LinearSVC`` applies the
+        weight of a class in the problem of that class only.)
     fit_intercept : bool, default=True
         Whether scores have an intercept.
     intercept_scaling : float, default=1.0
-        The larger, the less the intercept is regularised, and the longer training takes; 10 is much.
+        The larger, the weaker the penalty of the intercept and the longer the training; 10 makes it nearly free.
     tol : float, default=1e-4
-        Training ends when the projected gradients of the dual problem are within a range of this size.
+        Training stops when the projected gradients of the dual problem span less than this.
     max_iter : int, default=1000
-        Limit on passes over the rows.
+        Maximum number of passes over the rows.
     n_jobs : int, default=None
-        Threads for mapping and predicting, and for training more than two classes.
+        Number of threads for mapping and prediction, and for training with more than two classes; None leaves it to
+        OpenMP. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Seed of the map and of the orders in which training visits the rows.
+        Seed of the map and of the order in which training visits the rows.
 
     Attributes
     ----------
-    classes_ : ndarray
-        The classes, sorted.
+    classes_ : ndarray of shape (n_classes,)
+        Classes, sorted.
     kernel_ : IsolationKernel
-        The map.
+        Fitted kernel.
     class_book_ : ClassBook
-        The classes, and which score stands for which.
+        Classes and the columns of scores they use.
     model_ : CellWeights
-        The weights of the map's cells.
+        Weights of the cells.
     coef_ : ndarray of shape (1, n_columns) for two classes, else (n_classes, n_columns)
-        The weights of the columns of ``kernel_.transform``.
+        Weights of the columns of ``kernel_.transform``.
     intercept_ : ndarray of shape (1,) for two classes, else (n_classes,)
-        The intercepts.
+        Intercepts.
     n_iter_ : int
-        How many passes over the rows training made, the most for any class.
+        Number of passes over the rows, the maximum over the one-vs-rest problems.
     n_features_in_ : int
         Number of columns.
+
+    References
+    ----------
+    Hsieh, Chang, Lin, Keerthi and Sundararajan, "A dual coordinate descent method for large-scale linear SVM", ICML,
+    2008.
 
     Examples
     --------
@@ -126,14 +137,16 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Draw the map from all rows and train on it.
+        """Draw the map from the rows and train on their cells.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n, d)
+            Rows.
         y : array-like of shape (n,)
+            Labels, numbers or strings.
         sample_weight : array-like of shape (n,), default=None
-            Factors of C by row.
+            Weights of at least 0, which multiply C.
 
         Returns
         -------
@@ -150,18 +163,9 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         return self
 
     def fit_cells(self, cells: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Train on rows that ``kernel``, which must be given and fitted, has mapped already.
+        """Train on rows given as ``cells``, an array of shape (n, n_partitionings) from the ``apply`` of ``kernel``.
 
-        Parameters
-        ----------
-        cells : array-like of shape (n, n_partitionings)
-        y : array-like of shape (n,)
-        sample_weight : array-like of shape (n,), default=None
-            Factors of C by row.
-
-        Returns
-        -------
-        self
+        ``kernel`` must be a fitted kernel. Otherwise like ``fit``.
         """
         self.check_parameters()
         with unchanged_on_error(self):
@@ -175,77 +179,49 @@ class IKSVC(ClassifierMixin, BaseEstimator):
 
     @property
     def coef_(self) -> NDArray[np.float64]:
-        """The weights of the columns of ``kernel_.transform``, a row for each score."""
+        """Weights of the columns of ``kernel_.transform``, one row per score."""
         check_is_fitted(self, "kernel_")
         # The map's values are 1/sqrt(t), a score is a mean over t: (1/t) sum of sqrt(t) * coef.
         return np.ascontiguousarray(self.model_.values.T) / math.sqrt(self.kernel_.map_.n_partitionings)
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Return the scores of rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
-
-        Returns
-        -------
-        scores : ndarray of shape (n,) for two classes, else (n, n_classes)
-            For two classes, positive scores speak for the second.
-        """
+        """Return the scores of rows; see :meth:`IKOGDClassifier.decision_function`."""
         check_is_fitted(self, "kernel_")
         return self._scores(self.kernel_.apply_rows(engine_of(X).read(self, X)))
 
     def decision_function_cells(self, cells: ArrayLike) -> NDArray[np.float64]:
-        """Return the scores of rows that ``kernel_.apply`` has mapped already.
-
-        Parameters
-        ----------
-        cells : array-like of shape (n, n_partitionings)
-
-        Returns
-        -------
-        scores : ndarray of shape (n,) for two classes, else (n, n_classes)
-        """
+        """Return the scores of rows given as cells of shape (n, n_partitionings) from ``kernel_.apply``."""
         check_is_fitted(self, "kernel_")
         return self._scores(engine_of(cells).check_cells(self.kernel_.map_, cells))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the class of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
-
-        Returns
-        -------
-        labels : ndarray of shape (n,)
-        """
+        """Return the class of each row, an array of shape (n,)."""
         scores = self.decision_function(X)
         return engine_of(X).labels(scores, self.classes_)
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The classes, sorted."""
+        """Classes, sorted."""
         return self.class_book_.labels
 
     def _take_kernel(self, kernel: IsolationKernel) -> None:
-        """Use the user's kernel, and ask for rows such as it was fitted to."""
+        """Adopt a fitted kernel and its columns."""
         self.kernel_, self.n_features_in_ = kernel, kernel.n_features_in_
         self.__dict__.pop("feature_names_in_", None)
         if hasattr(kernel, "feature_names_in_"):
             self.feature_names_in_ = kernel.feature_names_in_
 
     def _solve(self, book: ClassBook, cells: NDArray[Any], labels: NDArray[Any], weights: Weights, seed: int) -> None:
-        """Learn weights and intercepts, one machine for each score."""
+        """Solve one SVM problem per score."""
         numbers = book.numbers(labels)
         self.class_book_ = book.counting(numbers)
         square = float(self.intercept_scaling) ** 2 if self.fit_intercept else 0.0
         is_squared = self.loss == "squared_hinge"
         rule = _core.SvmRule(is_squared, float(self.C), square, float(self.tol), int(self.max_iter), seed)
-        factors = self._row_factors(labels, numbers, weights)
+        costs = self._row_costs(labels, numbers, weights)
         starts, n_scores, threads = self.kernel_.map_.starts, book.n_columns, n_threads(self.n_jobs)
         values, self.intercept_, n_iter = _core.solve_svm(
-            cells, starts, book.targets(numbers), factors, n_scores, rule, threads
+            cells, starts, book.targets(numbers), costs, n_scores, rule, threads
         )
         self.model_ = CellWeights(starts, np.ascontiguousarray(values.reshape(n_scores, -1).T))
         self.n_iter_ = int(n_iter.max())
@@ -257,8 +233,8 @@ class IKSVC(ClassifierMixin, BaseEstimator):
                 stacklevel=3,
             )
 
-    def _row_factors(self, labels: NDArray[Any], numbers: NDArray[np.intp], weights: Weights) -> Weights:
-        """Return the factors of C by row, or None if there are none."""
+    def _row_costs(self, labels: NDArray[Any], numbers: NDArray[np.intp], weights: Weights) -> Weights:
+        """Return the factor of C of each row, or None if all are 1."""
         if self.class_weight is None:
             return weights
         factors: NDArray[np.float64] = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)[numbers]
@@ -269,36 +245,33 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         scores = engine.scores(cells, self.model_, self.n_jobs) + engine.to_library(self.intercept_, cells)
         return self.class_book_.of_classes(scores)
 
-    # -- parameters, and the contract of isokern.parts
+    # -- checks
 
     def check_parameters(self) -> None:
-        """Raise unless all parameters are what they may be."""
+        """Raise ValueError if a parameter is invalid."""
         KernelSource(self).check()
         check_class_weight(self.class_weight)
-        if self.loss not in LOSSES:
-            raise ValueError(f"loss must be {one_of(LOSSES)}; got {self.loss!r}.")
-        for name in ("C", "tol"):
-            value = getattr(self, name)
-            if not (is_number(value) and value > 0):
-                raise ValueError(f"{name} must be a number above 0; got {value!r}.")
+        check_choice(self, "loss", LOSSES)
+        check_positive(self, "C")
+        check_positive(self, "tol")
         if not (is_number(self.intercept_scaling) and 0 < self.intercept_scaling <= _LARGEST_SCALING):
             raise ValueError(
-                f"intercept_scaling must be a number above 0, at most {_LARGEST_SCALING:g}; "
+                f"intercept_scaling must be a positive number of at most {_LARGEST_SCALING:g}; "
                 f"got {self.intercept_scaling!r}. For no intercept, set fit_intercept=False."
             )
-        if not is_integer(self.max_iter, at_least=1):
-            raise ValueError(f"max_iter must be an integer of at least 1; got {self.max_iter!r}.")
+        check_integer(self, "max_iter", at_least=1)
 
     def check(self) -> None:
-        """Raise unless classes, weights, intercepts and kernel fit each other."""
+        """Raise ValueError if classes, weights, intercepts and kernel do not match; see :mod:`isokern.parts`."""
         if "kernel_" not in vars(self):
             return
-        need(isinstance(self.class_book_, ClassBook), "the classes must be those of a class book")
-        need(isinstance(self.model_, CellWeights), "the model must be one of weights")
+        need(isinstance(self.class_book_, ClassBook), "class_book_ must be a ClassBook")
+        need(isinstance(self.model_, CellWeights), "model_ must be a CellWeights")
         share_starts(self.kernel_, self.model_)
-        need_array(self.intercept_, np.float64, 1, "intercepts")
+        need_array(self.intercept_, np.float64, 1, "intercept_")
         n_scores = self.class_book_.n_columns
-        need(self.model_.n_columns == len(self.intercept_) == n_scores > 0, "weights must be those of the classes")
+        is_matched = self.model_.n_columns == len(self.intercept_) == n_scores > 0
+        need(is_matched, "model_ and intercept_ must have one column per score")
 
     def __sklearn_tags__(self) -> Any:
         return accept_sparse(super().__sklearn_tags__())

@@ -1,4 +1,4 @@
-"""Labels, numbers and weights that come with rows: validated once, on the way in."""
+"""Validate the labels, targets and weights of rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Weights = NDArray[np.float64] | None
 def read_labels(estimator: object, y: Any, rows: Any) -> NDArray[Any]:
     """Return the labels of rows as an array."""
     is_plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuU"
-    if is_plain and len(y) == rows.shape[0]:  # scikit-learn's checks take longer than to learn a row
+    if is_plain and len(y) == rows.shape[0]:  # scikit-learn's checks take longer than learning a row
         return y
     labels = column_or_1d(_given(estimator, y), warn=True)
     check_consistent_length(rows, labels)
@@ -36,7 +36,7 @@ def read_numbers(estimator: object, y: Any, rows: Any) -> NDArray[np.float64]:
 
 
 def read_weights(sample_weight: Any, rows: Any) -> Weights:
-    """Return the rows' weights as float64, or None if there are none."""
+    """Return the weights of rows as float64, or None."""
     if sample_weight is None:
         return None
     weights = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
@@ -46,12 +46,12 @@ def read_weights(sample_weight: Any, rows: Any) -> Weights:
 
 
 def some(weights: Weights, which: Any) -> Weights:
-    """Return the weights of some rows, if there are any."""
+    """Return the weights of some rows, or None."""
     return None if weights is None else weights[which]
 
 
 def pass_orders(n: int, n_passes: int, rng: np.random.RandomState, *, shuffle: bool) -> Iterator[Any]:
-    """Yield the order of n rows in each pass over them."""
+    """Yield the order of n rows in each pass."""
     for _ in range(n_passes):
         yield rng.permutation(n) if shuffle else slice(None)
 
@@ -62,6 +62,6 @@ def is_text(labels: NDArray[Any]) -> bool:
 
 
 def _given(estimator: object, y: Any) -> Any:
-    if y is None:
+    if y is None:  # the message that scikit-learn's estimator checks expect
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
     return y

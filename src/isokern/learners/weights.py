@@ -1,4 +1,4 @@
-"""What online gradient descent learns on cells: one weight for each cell, or the support vectors."""
+"""Provide the models of online gradient descent on cells: a weight per cell (primal), or support vectors (dual)."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ Table = NDArray[np.float64]
 
 @dataclass(eq=False)
 class CellWeights(Part):
-    """One row of weights for each cell, column k for the k-th score; a score is the mean of its t cells' weights."""
+    """Weights of cells, one row per cell and one column per score; a score is the mean of the weights of t cells."""
 
     starts: NDArray[np.int64]
-    """Where each partitioning's cells start among all cells."""
+    """Index of the first cell of each partitioning among all cells, and the total."""
     values: Table
-    """The weights, (number of cells, n_columns), but for the clock's scale."""
+    """Weights divided by the clock's scale, of shape (number of cells, n_columns)."""
     sums: Table | None = None
-    """What the mean of the weights over all rows needs, if that is what predicts."""
+    """Correction behind the mean of the weights over all rows, if that mean predicts; see ``table``."""
     squares: Table | None = None
-    """AdaGrad's sums of squared gradients, if steps follow them."""
+    """Sums of squared gradients, for AdaGrad."""
     clock: Clock = field(default_factory=Clock)
     naive: bool = False
-    """Whether scores are computed by all t * n_cells products instead of t gathers."""
+    """Whether scores are computed from all t * n_cells products instead of t weights."""
 
     @classmethod
     def zeros(cls, starts: NDArray[np.int64], n_columns: int, *, average: bool, adagrad: bool, naive: bool) -> Self:
-        """Return the weights before anything is learned."""
+        """Return untrained weights."""
         sums, squares = ((np.zeros((starts[-1], n_columns)) if wanted else None) for wanted in (average, adagrad))
         return cls(starts, np.zeros((starts[-1], n_columns)), sums, squares, naive=naive)
 
     @property
     def n_columns(self) -> int:
-        """The number of scores."""
+        """Number of scores."""
         return self.values.shape[1]
 
     def learn(self, cells: Any, targets: Any, factors: Weights, rule: _core.Rule, scores: Table | None = None) -> None:
-        """Learn from rows in order; ``scores`` takes each row's scores before it is learned."""
+        """Learn rows in order; ``scores`` receives each row's scores before its update."""
         own_arrays(self)
         tables = (self.values, self.sums, self.squares)
         _core.learn_primal(
@@ -60,48 +60,47 @@ class CellWeights(Part):
         _core.score_primal(cells, self.starts, self.values, self.sums, self.clock, self.naive, scores, threads)
         return scores
 
-    # The weights that predict are factor * t * table(): of them w = scale v, their mean (scale_sum v - sums) / rounds.
+    # The latest weights are scale * values; their mean over all rounds is (scale_sum * values - sums) / rounds. A score
+    # is the sum of the row's entries of table(), times factor.
 
     @property
     def factor(self) -> float:
-        """What the sum of a row's weights in ``table`` is multiplied by to be its score."""
+        """Factor from the sum of a row's entries of ``table`` to its score."""
         t = len(self.starts) - 1
         return self.clock.scale / t if self.sums is None else 1.0 / (max(1, self.clock.rounds) * t)
 
     def table(self) -> Table:
-        """Return what scores are sums of, but for ``factor``."""
+        """Return the weights that predict, up to ``factor``."""
         return self.values if self.sums is None else self.clock.scale_sum * self.values - self.sums
 
     def current(self) -> Table:
-        """Return the last weights, whether or not it is their mean that predicts."""
+        """Return the latest weights, even if their mean predicts."""
         return self.clock.scale * self.values
 
     def replace_current(self, weights: Table) -> None:
-        """Put others in the place of the last weights; as many rows stay learned."""
+        """Replace the latest weights; the number of rows learned stays."""
         self.values, self.clock = weights, Clock(self.clock.rounds, self.clock.n_support)
 
     def rearrange(self, change: Rearrangement) -> Self:
-        """Return the weights with columns made out of these."""
-        signs = np.asarray(change.signs)
-        values = np.ascontiguousarray(self.values[:, change.columns] * signs)
-        sums = None if self.sums is None else np.ascontiguousarray(self.sums[:, change.columns] * signs)
+        """Return the weights with rearranged columns."""
+        values, sums = _rearranged(self.values, change), _rearranged(self.sums, change)
         squares = None if self.squares is None else np.ascontiguousarray(self.squares[:, change.columns])
         return type(self)(self.starts, values, sums, squares, self.clock, self.naive)
 
     def check(self) -> None:
-        """Raise unless all tables have a row for each cell and one number of columns."""
+        """Raise ValueError unless all tables have a row per cell and a column per score."""
         _check_tables(self.starts, self.values, self.sums, self.squares)
-        need(len(self.values) == self.starts[-1], "weights must have a row for each cell")
-        need(isinstance(self.clock, Clock), "the clock must be one")
+        need(len(self.values) == self.starts[-1], "values must have a row per cell")
+        need(isinstance(self.clock, Clock), "clock must be a Clock")
 
     @classmethod
     def merge(cls, parts: Sequence[Self], shares: NDArray[np.float64]) -> Self:
-        """Return the mean of weights of one map's cells; all that later steps depend on is averaged, too."""
+        """Return the weighted mean of models on one map, including all that later steps depend on."""
         first = parts[0]
         rounds = int(np.rint(shares @ [float(part.clock.rounds) for part in parts]))
         n_support = int(np.rint(shares @ [float(part.clock.n_support) for part in parts]))
         values = _mean((part.current() for part in parts), shares)
-        # Of a clock whose scale_sum is 0, the averaged weights are -sums / rounds.
+        # The new clock has a scale_sum of 0, so the mean over the rounds is -sums / rounds.
         averaged = (part.table() / max(1, part.clock.rounds) for part in parts)
         sums = None if first.sums is None else -float(max(1, rounds)) * _mean(averaged, shares)
         squares = None if first.squares is None else _mean((part.squares for part in parts), shares)
@@ -110,30 +109,30 @@ class CellWeights(Part):
 
 @dataclass(eq=False)
 class SupportVectors(Part):
-    """The rows that changed the model, as cells, with their coefficients: memory and time grow with their number."""
+    """Support vectors as cells, with coefficients; memory and time grow with their number."""
 
     starts: NDArray[np.int64]
     cells: NDArray[Any]
-    """Cells of support vectors; there is room for more than there are."""
+    """Cells of the support vectors, followed by spare capacity."""
     n: int
-    """How many support vectors there are."""
+    """Number of support vectors."""
     values: Table
     sums: Table | None
     clock: Clock = field(default_factory=Clock)
 
     @classmethod
     def none(cls, starts: NDArray[np.int64], n_columns: int, dtype: Any, *, average: bool) -> Self:
-        """Return the model before anything is learned."""
+        """Return a model without support vectors."""
         cells = np.zeros((0, len(starts) - 1), dtype=dtype)
         return cls(starts, cells, 0, np.zeros((0, n_columns)), np.zeros((0, n_columns)) if average else None)
 
     @property
     def n_columns(self) -> int:
-        """The number of scores."""
+        """Number of scores."""
         return self.values.shape[1]
 
     def learn(self, cells: Any, targets: Any, factors: Weights, rule: _core.Rule, scores: Table | None = None) -> None:
-        """Learn from rows in order; ``scores`` takes each row's scores before it is learned."""
+        """Learn rows in order; ``scores`` receives each row's scores before its update."""
         own_arrays(self)
         self._make_room(self.n + len(cells))
         tables = (self.cells, self.n, self.values, self.sums)
@@ -146,19 +145,20 @@ class SupportVectors(Part):
         return scores
 
     def rearrange(self, change: Rearrangement) -> Self:
-        """Return the model with columns made out of these."""
-        signs = np.asarray(change.signs)
-        values = np.ascontiguousarray(self.values[:, change.columns] * signs)
-        sums = None if self.sums is None else np.ascontiguousarray(self.sums[:, change.columns] * signs)
+        """Return the model with rearranged columns."""
+        values, sums = _rearranged(self.values, change), _rearranged(self.sums, change)
         return type(self)(self.starts, self.cells, self.n, values, sums, self.clock)
 
     def check(self) -> None:
-        """Raise unless support vectors are cells of the map and have coefficients."""
+        """Raise ValueError unless support vectors are cells of the map and have coefficients."""
         _check_tables(self.starts, self.values, self.sums, None)
         n, t = self.cells.shape
-        need(t == len(self.starts) - 1 and self.cells.dtype.kind == "u", "support vectors must be cells of the map")
-        need(n == len(self.values) and is_count(self.n) and self.n <= n, "support vectors must have coefficients")
-        need(isinstance(self.clock, Clock), "the clock must be one")
+        need(
+            t == len(self.starts) - 1 and self.cells.dtype.kind == "u",
+            "cells must be unsigned integers, one per partitioning",
+        )
+        need(n == len(self.values) and is_count(self.n) and self.n <= n, "values must have a row per support vector")
+        need(isinstance(self.clock, Clock), "clock must be a Clock")
 
     def _make_room(self, n: int) -> None:
         if n > len(self.cells):
@@ -172,7 +172,7 @@ CellModel = CellWeights | SupportVectors
 
 
 def new_model(learner: Any, starts: NDArray[np.int64], n_columns: int) -> CellModel:
-    """Return the model that a learner's parameters ask for, before anything is learned."""
+    """Return the untrained model of a learner's parameters."""
     if learner.evaluation == "dual":
         dtype = np.min_scalar_type(int(np.diff(starts).max()) - 1)
         return SupportVectors.none(starts, n_columns, dtype, average=learner.average)
@@ -181,17 +181,21 @@ def new_model(learner: Any, starts: NDArray[np.int64], n_columns: int) -> CellMo
 
 
 def _check_tables(starts: Any, values: Any, sums: Any, squares: Any) -> None:
-    need_array(starts, np.int64, 1, "starts of cells")
-    need(len(starts) > 1 and starts[0] == 0 and (np.diff(starts) > 0).all(), "starts of cells must ascend from 0")
-    need_array(values, np.float64, 2, "weights")
-    for table in (sums, squares):
-        need(
-            table is None or (table.dtype == np.float64 and table.shape == values.shape), "tables must be of one shape"
-        )
+    need_array(starts, np.int64, 1, "starts")
+    need(len(starts) > 1 and starts[0] == 0 and (np.diff(starts) > 0).all(), "starts must ascend from 0")
+    need_array(values, np.float64, 2, "values")
+    for name, table in (("sums", sums), ("squares", squares)):
+        is_alike = table is None or (table.dtype == np.float64 and table.shape == values.shape)
+        need(is_alike, f"{name} must have the shape of values")
+
+
+def _rearranged(table: Any, change: Rearrangement) -> Any:
+    """Return a table with rearranged columns and their signs, or None."""
+    return None if table is None else np.ascontiguousarray(table[:, change.columns] * np.asarray(change.signs))
 
 
 def _mean(tables: Iterable[Any], shares: NDArray[np.float64]) -> Table:
-    """Add up tables one by one, since there may be many and each is large."""
+    """Return the weighted mean; tables are added one by one, because they may be many and large."""
     total: Any = None
     for share, table in zip(shares, tables, strict=True):
         total = share * table if total is None else np.add(total, share * table, out=total)

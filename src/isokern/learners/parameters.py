@@ -1,0 +1,54 @@
+"""Check parameters of estimators; an error names the parameter, the rule and the value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from isokern.checks import is_integer, is_number, one_of
+
+
+def check_choice(estimator: Any, name: str, choices: Iterable[str]) -> None:
+    """Raise unless a parameter is one of these words."""
+    value = getattr(estimator, name)
+    if value not in tuple(choices):
+        raise ValueError(f"{name} must be {one_of(choices)}; got {value!r}.")
+
+
+def check_integer(estimator: Any, name: str, *, at_least: int) -> None:
+    """Raise unless a parameter is an integer of at least this size."""
+    value = getattr(estimator, name)
+    if not is_integer(value, at_least=at_least):
+        raise ValueError(f"{name} must be an integer of at least {at_least}; got {value!r}.")
+
+
+def check_positive(estimator: Any, name: str) -> None:
+    """Raise unless a parameter is a finite number above 0."""
+    value = getattr(estimator, name)
+    if not (is_number(value) and value > 0):
+        raise ValueError(f"{name} must be a positive number; got {value!r}.")
+
+
+def check_non_negative(estimator: Any, name: str) -> None:
+    """Raise unless a parameter is a finite number of at least 0."""
+    value = getattr(estimator, name)
+    if not (is_number(value) and value >= 0):
+        raise ValueError(f"{name} must be a number of at least 0; got {value!r}.")
+
+
+def check_n_initial(n_initial: Any) -> None:
+    """Raise unless the size of the warm-up buffer is None or at least 2."""
+    if n_initial is not None and not is_integer(n_initial, at_least=2):
+        raise ValueError(f"n_initial must be None or an integer of at least 2; got {n_initial!r}.")
+
+
+def check_class_weight(class_weight: Any) -> None:
+    """Raise unless class weights are None, "balanced" or non-negative numbers by class."""
+    if isinstance(class_weight, dict):
+        is_known = all(is_number(weight) and weight >= 0 for weight in class_weight.values())
+    else:
+        is_known = class_weight in (None, "balanced")
+    if not is_known:
+        raise ValueError(
+            f'class_weight must be None, "balanced" or a dict of numbers of at least 0; got {class_weight!r}.'
+        )
