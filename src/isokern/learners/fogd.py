@@ -12,12 +12,12 @@ from isokern import _core
 from isokern.checks import n_threads
 from isokern.kernels import check_gamma, gamma_from_data
 from isokern.learners.clock import Clock
-from isokern.learners.linear import LinearModel, learning_blocks, project, random_directions
+from isokern.learners.linear import LinearModel, project, random_directions
 from isokern.learners.parameters import check_choice, check_integer
 from isokern.learners.rival import RivalClassifier
 from isokern.learners.targets import Weights
 from isokern.parts import Part, need, need_array
-from isokern.rows import CoreRows, row_blocks
+from isokern.rows import CoreRows
 
 _KERNELS = ("gaussian", "laplacian")
 _FEATURES = ("plain", "orthogonal")
@@ -143,13 +143,13 @@ class FourierModel(Part):
 
     def learn(self, table: Any, targets: Any, factors: Weights, rule: _core.Rule) -> None:
         """Learn rows in order."""
-        for rows, part, weights in learning_blocks(table, targets, factors):
-            self.linear.learn(self.features(rows, self.n_jobs), part, weights, rule, self.clock)
+        self.linear.learn(
+            lambda rows: self.features(rows, self.n_jobs), table, targets, factors, rule, clock=self.clock
+        )
 
     def score(self, table: Any, threads: int) -> NDArray[np.float64]:
         """Return the scores of rows, (n, n_columns)."""
-        parts = [self.linear.score(self.features(rows, threads), threads) for _, rows in row_blocks(table)]
-        return np.concatenate(parts)
+        return self.linear.score(lambda rows: self.features(rows, threads), table, threads)
 
     def features(self, rows: CoreRows, threads: int) -> NDArray[np.float64]:
         """Return the features z of rows, (n, 2 D)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -14,6 +14,8 @@ from isokern.checks import own_arrays
 from isokern.learners.targets import Weights, some
 from isokern.parts import Part, need, need_array
 from isokern.rows import CoreRows, n_rows, row_blocks
+
+Features = Callable[[CoreRows], NDArray[np.float64]]
 
 
 @dataclass(eq=False)
@@ -35,20 +37,21 @@ class LinearModel(Part):
         """Number of scores."""
         return self.values.shape[1]
 
-    def learn(self, features: Any, targets: Any, weights: Any, rule: _core.Rule, clock: _core.Clock) -> None:
-        """Learn rows of features in order."""
+    def learn(
+        self, features: Features, table: Any, targets: Any, factors: Weights, rule: _core.Rule, *, clock: _core.Clock
+    ) -> None:
+        """Learn the features of rows in order."""
         own_arrays(self)
-        _core.learn_linear(features, targets, weights, rule, self.values, self.sums, self.n_updates, clock)
+        for rows, part, weights in learning_blocks(table, targets, factors):
+            _core.learn_linear(features(rows), part, weights, rule, self.values, self.sums, self.n_updates, clock)
 
-    def score(self, features: NDArray[np.float64], threads: int) -> NDArray[np.float64]:
-        """Return the scores of rows of features, (n, n_columns)."""
-        return finite_scores(project(features, self.coefficients(), threads))
-
-    def coefficients(self) -> NDArray[np.float64]:
-        """Return the weights to predict with: with averaging, their mean over the updates."""
-        if self.sums is None:
-            return self.values
-        return np.where(self.n_updates > 0, self.sums / np.maximum(self.n_updates, 1), self.values)
+    def score(self, features: Features, table: Any, threads: int) -> NDArray[np.float64]:
+        """Return the scores of rows, (n, n_columns)."""
+        weights = self.values
+        if self.sums is not None:
+            weights = np.where(self.n_updates > 0, self.sums / np.maximum(self.n_updates, 1), self.values)
+        parts = [project(features(rows), weights, threads) for _, rows in row_blocks(table)]
+        return finite_scores(np.concatenate(parts))
 
     def check(self) -> None:
         """Raise ValueError unless the shapes of weights, sums and counts match."""

@@ -14,13 +14,13 @@ from isokern.checks import is_integer, is_number, n_threads, one_thread_if_small
 from isokern.kernels import NamedKernel, check_defined, check_kernel, choose_kernel, needs_rows
 from isokern.learners.clock import Clock
 from isokern.learners.duals import KernelDual
-from isokern.learners.linear import LinearModel, learning_blocks, project
+from isokern.learners.linear import LinearModel, project
 from isokern.learners.parameters import check_integer
 from isokern.learners.rival import RivalClassifier
 from isokern.learners.targets import Weights, some
 from isokern.partitionings import check_points
 from isokern.parts import Part, is_count, need, need_array
-from isokern.rows import n_rows, row_blocks
+from isokern.rows import n_rows
 
 _SMALLEST = 1e-10  # eigenvalues below this fraction of the largest are rounding noise
 
@@ -171,20 +171,15 @@ class NystromModel(Part):
             begin = end
             if self.first.machine.size == self.n_landmarks:
                 self._switch()
-        if begin < n:
-            self._learn_linear(table[begin:], targets[begin:], some(factors, slice(begin, n)), rule)
-
-    def _learn_linear(self, table: Any, targets: Any, factors: Weights, rule: _core.Rule) -> None:
-        assert self.linear is not None
-        for rows, part, weights in learning_blocks(table, targets, factors):
-            self.linear.learn(self._features(rows, self.first.n_jobs), part, weights, rule, self.clock)
+        if self.linear is not None and begin < n:
+            rest = table[begin:], targets[begin:], some(factors, slice(begin, n))
+            self.linear.learn(lambda rows: self._features(rows, self.first.n_jobs), *rest, rule, clock=self.clock)
 
     def score(self, table: Any, threads: int) -> NDArray[np.float64]:
         """Return the scores of rows, (n, n_columns)."""
         if self.linear is None:
             return self.first.score(table, threads)
-        parts = [self.linear.score(self._features(rows, threads), threads) for _, rows in row_blocks(table)]
-        return np.concatenate(parts)
+        return self.linear.score(lambda rows: self._features(rows, threads), table, threads)
 
     def _switch(self) -> None:
         """Replace the dual model by a linear one that gives the landmarks the same scores, but for the lower rank."""

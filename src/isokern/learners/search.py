@@ -136,7 +136,10 @@ class IKOGDClassifierCV(ClassifierMixin, BaseEstimator):
         base, sizes, rates = self._base(), _listed(self.n_cells), _listed(self.learning_rate)
         self._check_candidates(base, sizes, rates)
         with unchanged_on_error(self):
-            rows = self._read(X, y, sample_weight)
+            table = read_rows(self, X, reset=True)
+            labels, weights = read_labels(self, y, table), read_weights(sample_weight, table)
+            ClassBook.of_all(labels, takes_new=True)  # raises on a single class
+            rows = Rows(indexable(X)[0], table, labels, weights)
             base.set_params(random_state=draw_seed(check_random_state(self.random_state)))
             base.n_features_in_ = self.n_features_in_
             if hasattr(self, "feature_names_in_"):
@@ -203,13 +206,6 @@ class IKOGDClassifierCV(ClassifierMixin, BaseEstimator):
         """Return a learner with the parameters that are not searched."""
         flat = {name: value for name, value in self.get_params(deep=False).items() if name not in ("cv", "scoring")}
         return IKOGDClassifier(**flat)
-
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
-        table = read_rows(self, X, reset=True)
-        labels, weights = read_labels(self, y, table), read_weights(sample_weight, table)
-        ClassBook.of_all(labels, takes_new=True)  # raises on a single class
-        (X,) = indexable(X)
-        return Rows(X, table, labels, weights)
 
     def _search(self, base: IKOGDClassifier, sizes: list[int], rates: list[Any], rows: Rows) -> Folds:
         """Score all candidates in all folds, set the results and the best candidate, and return the folds."""

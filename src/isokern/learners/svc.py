@@ -169,8 +169,12 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         """
         self.check_parameters()
         with unchanged_on_error(self):
-            self.__dict__.pop("kernel_", None)
-            self._take_kernel(KernelSource(self).for_cells())
+            for name in ("kernel_", "feature_names_in_"):
+                self.__dict__.pop(name, None)
+            self.kernel_ = KernelSource(self).for_cells()
+            self.n_features_in_ = self.kernel_.n_features_in_
+            if hasattr(self.kernel_, "feature_names_in_"):
+                self.feature_names_in_ = self.kernel_.feature_names_in_
             known = read_cells(self.kernel_, cells)
             labels, weights = read_labels(self, y, known), read_weights(sample_weight, known)
             book = ClassBook.of_all(labels, takes_new=False)
@@ -203,13 +207,6 @@ class IKSVC(ClassifierMixin, BaseEstimator):
     def classes_(self) -> NDArray[Any]:
         """Classes, sorted."""
         return self.class_book_.labels
-
-    def _take_kernel(self, kernel: IsolationKernel) -> None:
-        """Adopt a fitted kernel and its columns."""
-        self.kernel_, self.n_features_in_ = kernel, kernel.n_features_in_
-        self.__dict__.pop("feature_names_in_", None)
-        if hasattr(kernel, "feature_names_in_"):
-            self.feature_names_in_ = kernel.feature_names_in_
 
     def _solve(self, book: ClassBook, cells: NDArray[Any], labels: NDArray[Any], weights: Weights, seed: int) -> None:
         """Solve one SVM problem per score."""
