@@ -1,4 +1,4 @@
-"""The solver of IKSVC: the core equals its NumPy twin, the twin's optimum is one, and LIBLINEAR finds the same."""
+"""Check the solver of IKSVC: it equals the NumPy reference, reaches the optimum, and agrees with LIBLINEAR."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sklearn.svm import LinearSVC
 
 import reference
 from isokern import IKSVC, IsolationKernel, _core
-from learning import make_kernel, make_rows, make_stream
+from learning import every, make_kernel, make_rows, make_stream
 
 PROBLEMS = {
     "squared hinge": {"is_squared": True, "intercept": 1.0},
@@ -17,7 +17,7 @@ PROBLEMS = {
     "hinge, no intercept": {"is_squared": False, "intercept": 0.0},
     "hinge, a scaled intercept": {"is_squared": False, "intercept": 9.0},
 }
-every_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
+every_problem = every("problem", PROBLEMS)
 
 
 def make_cells(n=60, t=7, n_cells=5, dtype=np.uint8, seed=0):
@@ -28,14 +28,15 @@ def make_cells(n=60, t=7, n_cells=5, dtype=np.uint8, seed=0):
 
 
 def solve(cells, starts, y, weights=None, *, cost=1.0, tolerance=1e-3, max_iter=500, seed=5, threads=1, **problem):
-    """Return what the core gives for one machine: weights, intercept, number of passes."""
+    """Return the core's weights, intercept and number of passes for one problem."""
     rule = _core.SvmRule(problem["is_squared"], cost, problem["intercept"], tolerance, max_iter, seed)
     targets = np.where(y > 0, 0, -1).astype(np.int32)
     w, b, n_iter = _core.solve_svm(cells, starts, targets, weights, 1, rule, threads)
     return w, b[0], n_iter[0]
 
 
-def twin(cells, starts, y, weights=None, *, cost=1.0, tolerance=1e-3, max_iter=500, seed=5, **problem):
+def expected(cells, starts, y, weights=None, *, cost=1.0, tolerance=1e-3, max_iter=500, seed=5, **problem):
+    """Return the weights, intercept, dual variables and number of passes of the reference."""
     costs = cost * (np.ones(len(y)) if weights is None else weights)
     return reference.solve_svm(cells, starts, y, costs, tolerance=tolerance, max_iter=max_iter, seed=seed, **problem)
 
@@ -45,67 +46,65 @@ def scores(cells, starts, w, b):
 
 
 def primal(cells, starts, y, costs, w, b, problem):
-    """Return the objective that is minimised."""
+    """Return the primal objective."""
     losses = np.maximum(0, 1 - y * scores(cells, starts, w, b)) ** (2 if problem["is_squared"] else 1)
     size = w @ w / cells.shape[1] + (b**2 / problem["intercept"] if problem["intercept"] else 0.0)
     return size / 2 + costs @ losses
 
 
 def dual(cells, y, costs, alpha, problem):
-    """Return its dual, from the kernel's matrix."""
+    """Return the dual objective, from the kernel matrix."""
     K = (cells[:, None, :] == cells[None, :, :]).mean(axis=2) + problem["intercept"]
     signed = alpha * y
     diagonal = alpha**2 @ (0.5 / costs) if problem["is_squared"] else 0.0
     return alpha.sum() - (signed @ K @ signed + diagonal) / 2
 
 
-@every_problem
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
-def test_the_core_equals_its_twin(dtype, problem):
-    data = make_cells(dtype=dtype)
-    w, b, _, n_iter = twin(*data, **problem)
-    actual = solve(*data, **problem)
+def assert_equal(actual, reference):
+    """Check that the core's result is the reference's, bit for bit."""
+    w, b, _, n_iter = reference
     assert np.array_equal(actual[0], w)
     assert actual[1:] == (b, n_iter)
+
+
+@every_problem
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
+def test_the_solver_equals_the_reference(dtype, problem):
+    data = make_cells(dtype=dtype)
+    assert_equal(solve(*data, **problem), expected(*data, **problem))
 
 
 @every_problem
 @pytest.mark.parametrize("cost", [0.01, 100.0])
-def test_the_core_equals_its_twin_for_weighted_rows(cost, problem):
+def test_the_solver_equals_the_reference_for_weighted_rows(cost, problem):
     data, weights = make_cells(), np.random.default_rng(1).uniform(0, 3, 60) * (np.arange(60) % 7 > 0)
-    w, b, _, n_iter = twin(*data, weights, cost=cost, **problem)
-    actual = solve(*data, weights, cost=cost, **problem)
-    assert np.array_equal(actual[0], w)
-    assert actual[1:] == (b, n_iter)
+    assert_equal(solve(*data, weights, cost=cost, **problem), expected(*data, weights, cost=cost, **problem))
 
 
 @every_problem
-def test_the_core_equals_its_twin_for_partitionings_of_different_sizes(problem):
+def test_the_solver_equals_the_reference_for_partitionings_of_different_sizes(problem):
     cells, _, y = make_cells(n_cells=4)
     starts = np.array([0, 4, 9, 13, 17, 30, 34, 38])
-    w, b, _, n_iter = twin(cells, starts, y, **problem)
-    actual = solve(cells, starts, y, **problem)
-    assert np.array_equal(actual[0], w)
-    assert actual[1:] == (b, n_iter)
+    assert_equal(solve(cells, starts, y, **problem), expected(cells, starts, y, **problem))
 
 
 @every_problem
 def test_the_duality_gap_closes(problem):
     cells, starts, y = make_cells(150)
     costs = np.ones(150)
-    w, b, alpha, n_iter = twin(cells, starts, y, tolerance=1e-4, max_iter=5000, **problem)
+    w, b, alpha, n_iter = expected(cells, starts, y, tolerance=1e-4, max_iter=5000, **problem)
     gap = primal(cells, starts, y, costs, w, b, problem) - dual(cells, y, costs, alpha, problem)
     assert n_iter < 5000
     assert -1e-9 < gap < 1e-3
 
 
 @every_problem
-def test_weights_and_intercept_are_those_of_the_dual_s_solution(problem):
+def test_weights_and_intercept_follow_from_the_dual_variables(problem):
     cells, starts, y = make_cells()
-    w, b, alpha, _ = twin(cells, starts, y, **problem)
-    expected = np.zeros_like(w)
-    np.add.at(expected, starts[:-1] + cells, (alpha * y)[:, None])
-    np.testing.assert_allclose(w, expected, atol=1e-12)
+    w, b, alpha, _ = expected(cells, starts, y, **problem)
+    sums = np.zeros_like(w)
+    np.add.at(sums, starts[:-1] + cells, (alpha * y)[:, None])
+    np.testing.assert_allclose(w, sums, atol=1e-12)
     assert b == pytest.approx(problem["intercept"] * (alpha @ y))
 
 
@@ -121,8 +120,8 @@ MACHINES = {
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
-@pytest.mark.parametrize("options", MACHINES.values(), ids=MACHINES)
-def test_scores_are_those_of_liblinear_on_the_map(options, n_classes):
+@every("options", MACHINES)
+def test_scores_agree_with_liblinear_on_the_features(options, n_classes):
     X, y, weights = make_stream(150, n_classes)
     kernel = make_kernel(X, n_partitionings=40)
     options = {"tol": 1e-6, "max_iter": 100_000, "random_state": 0} | options
@@ -134,13 +133,13 @@ def test_scores_are_those_of_liblinear_on_the_map(options, n_classes):
 
 
 def objective(model, X, y, C):
-    """Return what a linear machine with hinge loss minimises, on the map."""
+    """Return the primal objective of a linear SVM with hinge loss."""
     margins = (2 * y - 1) * (X @ model.coef_[0] + model.intercept_[0])
     return (model.coef_[0] @ model.coef_[0] + model.intercept_[0] ** 2) / 2 + C * np.maximum(0, 1 - margins).sum()
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
-def test_the_objective_is_liblinear_s(C):
+def test_the_objective_equals_liblinear_s(C):
     X, y = make_rows(400)
     kernel = IsolationKernel(n_partitionings=30, n_cells=16, random_state=0).fit(X)
     features = kernel.transform(X)
@@ -150,33 +149,32 @@ def test_the_objective_is_liblinear_s(C):
     assert ours == pytest.approx(theirs, rel=1e-3)
 
 
-def test_each_class_is_a_machine_of_its_own_and_threads_change_nothing():
+def test_each_class_is_an_independent_problem_and_threads_change_nothing():
     cells, starts, _ = make_cells(90, dtype=np.uint16)
     classes = np.random.default_rng(2).integers(12, size=90).astype(np.int32)
     rule = _core.SvmRule(True, 1.0, 1.0, 1e-3, 500, 5)
     one, many = (_core.solve_svm(cells, starts, classes, None, 12, rule, threads) for threads in (1, 4))
     assert all(np.array_equal(a, b) for a, b in zip(one, many, strict=True))
     y = np.where(classes == 11, 1, -1)
-    w, b, _, n_iter = twin(cells, starts, y, **PROBLEMS["squared hinge"], column=11)
-    assert np.array_equal(one[0].reshape(12, -1)[11], w)
-    assert (one[1][11], one[2][11]) == (b, n_iter)
+    last = one[0].reshape(12, -1)[11], one[1][11], one[2][11]
+    assert_equal(last, expected(cells, starts, y, **PROBLEMS["squared hinge"], column=11))
 
 
-def test_a_seed_is_an_order_of_rows():
+def test_the_seed_decides_the_order_of_rows():
     data = make_cells()
     first, again, other = (solve(*data, **PROBLEMS["hinge"], seed=seed, tolerance=0.1)[0] for seed in (1, 1, 2))
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
 
 
-def test_two_rows_of_opposite_classes_in_other_cells_get_opposite_scores():
+def test_two_rows_of_opposite_classes_in_different_cells_get_opposite_scores():
     cells, starts = np.array([[0], [1]], dtype=np.uint8), np.array([0, 2])
     w, b, _ = solve(cells, starts, np.array([-1, 1]), tolerance=1e-9, **PROBLEMS["hinge, no intercept"])
     assert w.tolist() == [-1.0, 1.0]
     assert b == 0.0
 
 
-def test_a_row_without_weight_is_as_if_it_were_not_there():
+def test_a_row_of_weight_zero_changes_nothing():
     cells, starts, y = make_cells()
     weights = np.where(np.arange(60) < 40, 1.0, 0.0)
     tight = {"tolerance": 1e-8, "max_iter": 10_000, **PROBLEMS["squared hinge"]}
@@ -201,8 +199,8 @@ BAD_ARGUMENTS = {
 }
 
 
-@pytest.mark.parametrize("changes", BAD_ARGUMENTS.values(), ids=BAD_ARGUMENTS)
-def test_arrays_that_do_not_fit_are_refused(changes):
+@every("changes", BAD_ARGUMENTS)
+def test_arrays_that_do_not_match_are_an_error(changes):
     cells, starts, y = make_cells()
     targets, rule = (y < 0).astype(np.int32), _core.SvmRule(True, 1.0, 1.0, 1e-3, 10, 0)
     arguments = {"cells": cells, "starts": starts, "targets": targets, "row_weights": None, "n_columns": 1}
