@@ -174,7 +174,7 @@ def test_scaling_is_the_same_by_way_of_a_device_and_for_csr(scale, table):
         single = table.astype(np.float32)
         np.testing.assert_array_equal(to_numpy(kernel.apply(csr_tensor(single))), kernel.apply(single))
     else:
-        with pytest.raises(ValueError, match="X must be dense: the scaling was learned on dense rows"):
+        with pytest.raises(ValueError, match="X must be dense: the scaling was fitted to dense rows"):
             kernel.apply(csr_tensor(table))
 
 
@@ -516,7 +516,7 @@ def test_an_unknown_device_is_refused_in_fit(device, table):
 
 
 def test_a_device_is_refused_for_partitionings_of_the_user_s_own(table):
-    with pytest.raises(ValueError, match="device must be None for a partitioning of your own; got 'cuda'"):
+    with pytest.raises(ValueError, match="device must be None for your own partitioning; got 'cuda'"):
         IsolationKernel(Halves(), device="cuda").fit(table)
 
 

@@ -141,7 +141,7 @@ def test_a_copy_learns_on_like_the_model(duplicate, n_rows, rival):
 def test_a_scale_that_moves_zeros_is_an_error_for_sparse_rows(method, scale, rival):
     X, y, _ = make_table()
     model = clone(rival).set_params(scale=scale)
-    message = f"^scale must be None or \"maxabs\" for sparse X, whose zeros stay zeros; got '{scale}'"
+    message = f"^scale must be None or \"maxabs\" for sparse X, which must keep its zeros; got '{scale}'"
     with pytest.raises(ValueError, match=message):
         getattr(model, method)(sparse.csr_array(X), y)
     assert is_unfitted(model)
