@@ -27,21 +27,21 @@ def folder(tmp_path, monkeypatch):
 
 def test_one_experiment_is_measured_judged_and_written(folder):
     done = succeed(folder, "reproduce", "feature-map-size", "--data", "data", "--out", "out")
-    assert "Borne out: The map is exact, not an approximation (on 1 of 1 data sets: a9a (4 maps))" in done.out
-    assert "Not at hand: url, news20.binary" in done.out
+    assert "Confirmed: The map is exact, not an approximation (on 1 of 1 data sets: a9a (4 maps))" in done.out
+    assert "Missing data sets: url, news20.binary" in done.out
     assert {path.name for path in (folder / "out").iterdir()} == {"feature-map-size"}
     names = {path.name for path in (folder / "out" / "feature-map-size").iterdir()}
     assert names == {"records.jsonl", "feature-map-size.csv", "feature-map-size.md"}
 
 
-def test_all_of_them_make_a_report(folder):
+def test_all_experiments_make_a_report(folder):
     done = succeed(folder, "reproduce", "all", "--data", "data", "--out", "out")
     assert [name for name in HERE if f"{name}: " in done.out] == list(HERE)
-    assert {path.name for path in (folder / "out").iterdir()} == {*HERE, "report.html", "report.md"}
-    assert "See out/report.html" in done.out
+    assert {path.name for path in (folder / "out").iterdir()} == {*HERE, "report.md"}
+    assert "See out/report.md" in done.out
 
 
-def test_nothing_is_measured_twice_unless_asked_to(folder, monkeypatch):
+def test_nothing_is_measured_twice_unless_the_run_is_fresh(folder, monkeypatch):
     arguments = ("reproduce", "datasets", "--data", "data", "--out", "out")
     first = succeed(folder, *arguments)
     measure = Mock(side_effect=lambda function, *given: function(*given))
@@ -52,7 +52,7 @@ def test_nothing_is_measured_twice_unless_asked_to(folder, monkeypatch):
     assert measure.call_count == 1
 
 
-def test_an_interrupted_run_says_how_to_go_on_and_keeps_its_report(folder, monkeypatch):
+def test_an_interrupted_run_says_how_to_resume_and_keeps_its_report(folder, monkeypatch):
     calls = iter([False, True])
 
     def measure(self, function, *given):
@@ -63,11 +63,11 @@ def test_an_interrupted_run_says_how_to_go_on_and_keeps_its_report(folder, monke
     monkeypatch.setattr(worker.Worker, "measure", measure)
     done = run(folder, "reproduce", "all", "--data", "data", "--out", "out")
     assert done.code == 130
-    assert done.err == "stopped: what was measured is in out; the same command goes on from there.\n"
+    assert done.err == "stopped: measurements are kept in out; run the same command to resume.\n"
     assert "Properties of the data sets" in (folder / "out" / "report.md").read_text()
 
 
-def test_what_was_stopped_is_counted(folder, monkeypatch):
+def test_stopped_measurements_are_counted(folder, monkeypatch):
     def measure(self, function, *given):
         raise worker.StoppedError("time limit of 1 s")
 
@@ -86,7 +86,7 @@ def test_what_was_stopped_is_counted(folder, monkeypatch):
         (("all", "--data", "nowhere"), "data must be a folder; got nowhere."),
     ],
 )
-def test_mistakes_are_told_in_one_line_before_anything_is_written(arguments, message, folder):
+def test_invalid_arguments_are_one_line_before_anything_is_written(arguments, message, folder):
     done = run(folder, "reproduce", *arguments, "--out", "out")
     assert (done.code, done.out) == (1, "")
     assert message in done.err

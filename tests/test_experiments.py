@@ -1,4 +1,4 @@
-"""Running experiments, and what is kept of it."""
+"""Plans, records, the worker process, and running experiments."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from unittest.mock import Mock
 
 import pytest
 
-from isokern.experiments import worker
-from isokern.experiments.experiment import Plan
+from isokern import experiments
+from isokern.experiments import Plan, Result, Verdict, worker
+from isokern.experiments.plan import make_plan
 from isokern.experiments.records import Records
 from isokern.experiments.runner import run
 from toy_experiment import cell, measure, toy
@@ -19,41 +20,77 @@ from toy_experiment import cell, measure, toy
 PLAN = Plan()
 
 
-# -- what is kept
+# -- what a user asks for
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"scale": "fast"}, 'scale must be "quick" or "full"; got "fast".'),
+        ({"datasets": ["a9b"]}, 'got "a9b". Did you mean "a9a"?'),
+        ({"datasets": ["rcv1-subset"]}, 'got "rcv1-subset". Did you mean "rcv1.binary"?'),
+        ({"datasets": []}, "datasets must be None or at least one name; got none."),
+        ({"n_seeds": 0}, "n_seeds must be an integer of at least 1; got 0."),
+        ({"time_limit": 0}, "time_limit must be None or a number of seconds above 0; got 0."),
+        ({"data": "nowhere"}, "data must be a folder; got nowhere."),
+    ],
+)
+def test_invalid_arguments_are_refused_before_anything_is_measured(wrong, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        experiments.feature_map_size(**wrong)
+
+
+def test_data_sets_that_an_experiment_does_not_use_are_refused(monkeypatch):
+    monkeypatch.setattr("isokern.experiments.find", lambda name: replace(toy(), datasets=("url", "mnist")))
+    with pytest.raises(ValueError, match='datasets must include one of toy\'s: "url" or "mnist"; got a9a'):
+        experiments.online(datasets=["a9a"])
+
+
+@pytest.mark.parametrize(("scale", "given", "limit"), [("quick", None, 120), ("full", None, 3600), ("full", 7, 7)])
+def test_the_time_limit_depends_on_the_scale_unless_it_is_given(scale, given, limit):
+    plan = make_plan(None, scale=scale, datasets="a9a,url", n_seeds=1, time_limit=given)
+    assert plan.time_limit == limit
+    assert plan.datasets == ("a9a", "url")  # names may be one text
+
+
+@pytest.mark.parametrize("name", experiments.NAMES)
+def test_every_experiment_has_a_documented_function(name):
+    function = getattr(experiments, name.replace("-", "_"))
+    assert function.__name__ in experiments.__all__
+    assert f"experiments.{function.__name__}(" in function.__doc__
+    assert experiments.find(name).name == name
+
+
+# -- records
 
 
 @pytest.fixture
 def path(tmp_path):
-    """Return where records are kept."""
+    """Return the path of a records file."""
     return tmp_path / "toy" / "records.jsonl"
 
 
-def test_a_record_is_found_again_with_plain_numbers(path):
+def test_a_record_is_written_at_once_and_found_again_with_plain_numbers(path):
     Records(path, PLAN).add(cell("square", 3), {"square": 9, "curve": [(1, 0.5)]})
+    (line,) = path.read_text().splitlines()
+    assert json.loads(line)["result"] == {"square": 9, "curve": [[1, 0.5]]}
     assert Records(path, PLAN).find(cell("square", 3)) == {"do": "square", "n": 3, "square": 9, "curve": [[1, 0.5]]}
 
 
-def test_a_record_is_on_the_disk_as_soon_as_it_is_added(path):
-    Records(path, PLAN).add(cell("square", 3), {"square": 9})
-    (line,) = path.read_text().splitlines()
-    assert json.loads(line)["result"] == {"square": 9}
-
-
 @pytest.mark.parametrize("change", [{"scale": "full"}, {"folder": "elsewhere"}])
-def test_a_record_is_of_one_scale_and_of_the_files_that_were_read(change, path, tmp_path):
+def test_a_record_is_valid_for_one_scale_and_for_the_same_data_files(change, path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     for folder in ("here", "elsewhere"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "a9a").write_text("1 1:1\n" * len(folder))
         (tmp_path / folder / "a9a.t").write_text("1 1:1\n")
-    plan = Plan(folder=tmp_path / "here")
+    plan = Plan(folder="here")
     Records(path, plan).add({"dataset": "a9a"}, {"accuracy": 0.5})
-    if "folder" in change:
-        change = {"folder": tmp_path / "elsewhere"}
     assert Records(path, plan).find({"dataset": "a9a"}) is not None
     assert Records(path, replace(plan, **change)).find({"dataset": "a9a"}) is None
 
 
-def test_a_last_line_that_was_not_written_to_its_end_is_dropped(path):
+def test_an_incomplete_last_line_is_dropped(path):
     records = Records(path, PLAN)
     for n in (1, 2):
         records.add(cell("square", n), {"square": n * n})
@@ -66,7 +103,7 @@ def test_a_last_line_that_was_not_written_to_its_end_is_dropped(path):
 
 
 @pytest.mark.parametrize("line", ["{", "[1]", '{"cell": {}}'])
-def test_a_line_that_is_no_record_is_named(line, path):
+def test_an_invalid_line_is_an_error_that_names_it(line, path):
     Records(path, PLAN).add(cell("square", 1), {"square": 1})
     path.write_text(path.read_text() + line + "\n")
     with pytest.raises(ValueError, match=r"records.jsonl, line 2: must be a record of a run; got .* --fresh"):
@@ -74,7 +111,7 @@ def test_a_line_that_is_no_record_is_named(line, path):
 
 
 @pytest.mark.parametrize(
-    ("result", "limit", "is_tried_again"),
+    ("result", "limit", "is_repeated"),
     [
         ({"stopped": "time limit of 120 s"}, 120.0, False),
         ({"stopped": "time limit of 120 s"}, 60.0, False),
@@ -86,42 +123,35 @@ def test_a_line_that_is_no_record_is_named(line, path):
         ({"left_out": "too many columns"}, 121.0, False),
     ],
 )
-def test_what_came_to_no_end_is_tried_again_if_it_may_do_better(result, limit, is_tried_again, path):
+def test_a_stopped_measurement_is_repeated_with_more_time_or_after_an_error(result, limit, is_repeated, path):
     Records(path, PLAN).add(cell("sleep"), result)
     found = Records(path, replace(PLAN, time_limit=limit)).find(cell("sleep"))
-    assert (found is None) == is_tried_again
+    assert (found is None) == is_repeated
 
 
-def test_fresh_forgets(path):
+def test_fresh_deletes_earlier_records(path):
     Records(path, PLAN).add(cell("square", 1), {"square": 1})
     assert Records(path, PLAN, fresh=True).find(cell("square", 1)) is None
     assert not path.exists()
 
 
-def test_without_a_folder_nothing_is_kept():
-    records = Records(None, PLAN)
-    assert records.add(cell("square", 1), {"square": 1}) == {"do": "square", "n": 1, "square": 1}
-
-
 # -- the run
 
 
-def test_a_run_goes_on_after_cells_that_come_to_no_end_and_says_why_they_did_not(tmp_path, monkeypatch):
+def test_a_run_continues_after_stopped_cells_and_records_why_they_stopped(tmp_path, monkeypatch):
     monkeypatch.setattr(worker, "GRACE", 0.5)
     cells = [cell("tell", 1), cell("raise"), cell("tell", 2), cell("sleep", 30), cell("die"), cell("square", 3)]
-    records = run(toy(*cells), replace(PLAN, time_limit=1.0), tmp_path)
+    records = run(toy(*cells), replace(PLAN, time_limit=1.0), tmp_path).records
     assert [record.pop("stopped", None) for record in records] == [
         None,
-        r"KeyError: 'a key\nthat is not there'",
+        r"KeyError: 'a missing\nkey'",
         None,
         "time limit of 1 s",
         "its process ended by SIGKILL; perhaps memory ran out",
         None,
     ]
     first, _, second, *others = records
-    assert (
-        first["pid"] == second["pid"] != os.getpid()
-    )  # one process, not this one, for all cells that end by themselves
+    assert first["pid"] == second["pid"] != os.getpid()  # one worker process for all cells that finish
     assert first["threads"] == "2"
     assert others == [cells[3] | {"time_limit": 1.0}, cells[4], cells[5] | {"square": 9, "seconds": 0.25}]
     assert len((tmp_path / "toy" / "records.jsonl").read_text().splitlines()) == 6
@@ -129,7 +159,7 @@ def test_a_run_goes_on_after_cells_that_come_to_no_end_and_says_why_they_did_not
         os.kill(first["pid"], 0)
 
 
-def test_a_lack_of_memory_is_told_in_one_line():
+def test_a_lack_of_memory_is_an_error_in_one_line():
     measured, error = worker._attempt(measure, cell("exhaust"), PLAN)
     assert measured is None
     assert re.fullmatch(r"_?(Array)?MemoryError: Unable to allocate .*", error)
@@ -137,19 +167,33 @@ def test_a_lack_of_memory_is_told_in_one_line():
 
 @pytest.fixture
 def in_this_process(monkeypatch):
-    """Measure in this process, without the wait for another one."""
+    """Measure in this process, which needs no start."""
     monkeypatch.setattr(worker.Worker, "measure", lambda self, function, *arguments: function(*arguments))
 
 
 @pytest.mark.usefixtures("in_this_process")
-def test_a_run_goes_on_where_it_was_interrupted(tmp_path):
+def test_an_interrupted_run_resumes(tmp_path):
     trace = tmp_path / "trace"
     cells = [cell("square", n, trace) for n in (1, 2, 3)]
     with pytest.raises(KeyboardInterrupt):
         run(toy(*cells), PLAN, tmp_path, Mock(side_effect=[None, None, KeyboardInterrupt]))
     assert trace.read_text() == "squaresquare"
     seen = []
-    records = run(toy(*cells), PLAN, tmp_path, lambda *now: seen.append(now))
+    records = run(toy(*cells), PLAN, tmp_path, lambda *now: seen.append(now)).records
     assert [record["square"] for record in records] == [1, 4, 9]
     assert trace.read_text() == "squaresquaresquare"
     assert seen == [(0, 3, cells[0]), (1, 3, cells[1]), (2, 3, cells[2]), (3, 3, None)]
+
+
+@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_function_runs_its_experiment_and_writes_only_if_asked_to(is_kept, monkeypatch, tmp_path):
+    monkeypatch.setattr("isokern.experiments.find", lambda name: toy(cell("square", 3)))
+    result = experiments.batch(out=tmp_path if is_kept else None)
+    assert isinstance(result, Result)
+    assert result.records == [cell("square", 3) | {"square": 9, "seconds": 0.25}]
+    assert result.verdicts == [Verdict("It works.", "All squares are there.", True, "1 records")]
+    written = {path.name: path for path in tmp_path.rglob("*.*")}
+    assert set(written) == ({"toy.csv", "toy.md", "records.jsonl"} if is_kept else set())
+    if is_kept:
+        assert written["toy.csv"].read_text() == "n,square\n3,9\n"

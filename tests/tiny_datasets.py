@@ -1,4 +1,4 @@
-"""Data sets under the paper's names, small and of known structure, for tests of the experiments."""
+"""Small data sets of known structure under the paper's names, for tests of the experiments."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from isokern.experiments.records import Records
 
 
 def band(n, seed=0):
-    """Return rows that no line divides: class 1 is where the first column lies in the middle half."""
+    """Return rows that no line separates: class 1 is where the first column lies in the middle half."""
     X = np.random.default_rng(seed).random((n, 3))
     return X, np.where(abs(X[:, 0] - 0.5) < 0.25, 1, -1)
 
 
 def quadrants(n, seed=0):
-    """Return rows of four columns, and whether the first two have one sign: no sum of functions of single columns."""
+    """Return rows whose class, the sign of the product of two columns, is not additive in the columns."""
     X = np.random.default_rng(seed).uniform(-1, 1, size=(n, 4)).round(4)
     X[:, 2:] /= 10
     return X, np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
@@ -33,7 +33,7 @@ def half_zeros(n, seed=0):
 
 
 def crowded_corner(n, seed=0):
-    """Return rows of which four in five are in a corner, the others all over the place."""
+    """Return rows of which four in five lie in a corner, and the rest anywhere."""
     rng = np.random.default_rng(seed)
     X = rng.random((n, 6))
     X[rng.permutation(n)[: 4 * n // 5]] /= 5
@@ -41,7 +41,7 @@ def crowded_corner(n, seed=0):
 
 
 def write_tiny(monkeypatch, folder, *names, n_train=400, n_test=200, make=band):
-    """Write data sets, of the paper or stand-ins, to a folder, and let the catalogue know how small they are."""
+    """Write data sets, the paper's or stand-ins, to a folder, and tell the catalogue how small they are."""
     X, y = make(n_train + n_test)
     sizes = {"n_train": n_train, "n_test": n_test, "n_features": X.shape[1]}
     small = [
@@ -60,7 +60,7 @@ def write_tiny(monkeypatch, folder, *names, n_train=400, n_test=200, make=band):
 
 
 def measured(experiment, plan):
-    """Return the records of all cells, as a file keeps them, measured in this process."""
+    """Return the records of all cells, measured in this process."""
     records = Records(None, plan)
     return [records.add(cell, experiment.measure(cell, plan)) for cell in experiment.cells(plan)]
 
@@ -71,5 +71,5 @@ def column(table, name):
 
 
 def lines(table):
-    """Return the lines of a table by the names of data set and measure, each as a dict by column."""
+    """Return the lines of a table by their first two cells, each as a dict by column."""
     return {row[:2]: dict(zip(table.columns, row, strict=True)) for row in table.rows}

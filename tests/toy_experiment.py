@@ -1,4 +1,4 @@
-"""An experiment for tests of the runner: a module, since the process that measures has to import it."""
+"""An experiment for tests of the runner. The worker process imports it, so it is a module."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from isokern.experiments.experiment import Experiment, Table, Verdict
+from isokern.experiments import Experiment, Table, Verdict
 
-DEEDS = {
+ACTIONS = {
     "square": lambda n: {"square": np.int64(n * n), "seconds": 0.25},
     "sleep": time.sleep,
-    "raise": lambda n: {}["a key\nthat is not there"],
+    "raise": lambda n: {}["a missing\nkey"],
     "die": lambda n: os.kill(os.getpid(), signal.SIGKILL),
     "exhaust": lambda n: np.empty(2**58),
     "tell": lambda n: {"pid": os.getpid(), "threads": os.environ["OMP_NUM_THREADS"]},
@@ -22,21 +22,21 @@ DEEDS = {
 
 
 def measure(cell, plan):
-    """Do what the cell says, and leave a trace of having been called."""
+    """Do what the cell says, and append its action to the cell's trace file."""
     if "trace" in cell:
         with Path(cell["trace"]).open("a", encoding="utf-8") as file:
             file.write(cell["do"])
-    return DEEDS[cell["do"]](cell["n"])
+    return ACTIONS[cell["do"]](cell["n"])
 
 
 def verdicts(records):
-    """Return whether all squares are there."""
+    """Return whether all squares were measured."""
     holds = all("square" in record for record in records) if records else None
     return [Verdict("It works.", "All squares are there.", holds, f"{len(records)} records")]
 
 
 def toy(*cells):
-    """Return an experiment of these cells."""
+    """Return an experiment with these cells."""
     return Experiment(
         name="toy",
         title="A toy",
@@ -48,5 +48,5 @@ def toy(*cells):
 
 
 def cell(do, n=0, trace=None):
-    """Return a cell; in the file at ``trace``, each measurement leaves a word."""
+    """Return a cell; each measurement adds a word to the file at ``trace``."""
     return {"do": do, "n": n} | ({"trace": str(trace)} if trace else {})

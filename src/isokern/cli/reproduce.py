@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -14,12 +15,10 @@ from rich.text import Text
 from isokern import experiments
 from isokern.cli._options import Quiet, panel
 from isokern.cli._show import errors, print_remark, results
-from isokern.experiments import Experiment, Plan, Result
+from isokern.experiments import Result, runner
 from isokern.experiments.experiment import Cell, is_stopped
-from isokern.experiments.plan import check_use, is_used, make_plan
-from isokern.experiments.report import write_report
-from isokern.experiments.result import conclude, outcome, write
-from isokern.experiments.runner import run
+from isokern.experiments.plan import is_used, make_plan
+from isokern.experiments.report import OUTCOMES, write_report
 
 _files, _how_much = panel("Files"), panel("How much")
 _STYLES = {True: "green", False: "red", None: "yellow"}
@@ -29,18 +28,18 @@ Name = Annotated[
 ]
 Data = Annotated[
     str | None,
-    _files(
-        help="The folder with the data sets; else ISOKERN_DATA names it. Nothing is downloaded.", show_default=False
-    ),
+    _files(help="The folder with the data sets; ISOKERN_DATA if not given. Nothing is downloaded.", show_default=False),
 ]
-Out = Annotated[str, _files(help="Where to write; what was measured there before is not measured again.")]
-Fresh = Annotated[bool, _files("--fresh", help="Forget what was measured there before.")]
+Out = Annotated[str, _files(help="The folder to write to. What was measured there before is not measured again.")]
+Fresh = Annotated[bool, _files("--fresh", help="Delete earlier measurements first.")]
 Scale = Annotated[str, _how_much(help="quick: samples of rows; full: the paper's sizes.")]
-Datasets = Annotated[str | None, _how_much(help="Only these, by the paper's names, as a,b,c.", show_default=False)]
-Seeds = Annotated[int, _how_much(min=1, help="How often to measure; tables show mean and spread.")]
+Datasets = Annotated[
+    str | None, _how_much(help="Only these data sets, by the paper's names, as a,b,c.", show_default=False)
+]
+Seeds = Annotated[int, _how_much(min=1, help="The number of runs; tables show the mean and the range.")]
 TimeLimit = Annotated[
     float | None,
-    _how_much(help="Seconds that one cell may take: 120 at quick scale, else 3600, unless given.", show_default=False),
+    _how_much(help="Seconds per measurement; 120 at quick scale, else 3600, if not given.", show_default=False),
 ]
 
 
@@ -56,53 +55,45 @@ def reproduce(
     time_limit: TimeLimit = None,
     quiet: Quiet = False,
 ) -> None:
-    """Measure the paper's tables and figures again, and put ours beside the published numbers.
+    """Measure the paper's tables and figures again, beside the published numbers.
 
     Example: isokern reproduce all --data data --out results
     """
     plan = make_plan(data, scale=scale, datasets=datasets, n_seeds=seeds, time_limit=time_limit)
-    chosen, folder = _chosen(name, plan), Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
+    chosen = [experiments.find(one) for one in (experiments.NAMES if name == "all" else [name])]
+    if name == "all":
+        chosen = [experiment for experiment in chosen if is_used(experiment, plan)]
     done: list[Result] = []
     try:
         for experiment in chosen:
             left = [other.name for other in chosen[len(done) + 1 :]]
             with _progress(experiment.name, left, quiet=quiet) as show:
-                records = run(experiment, plan, folder, show, fresh=fresh)
-            done.append(conclude(experiment, records, plan))
-            write(done[-1], folder)
+                done.append(runner.run(experiment, plan, Path(out), show, fresh=fresh))
             _print_result(done[-1])
             if name == "all":
-                write_report(done, plan, folder)  # each time, lest an interrupted run has none
+                write_report(done, plan, Path(out))  # after each experiment, so that an interrupted run has a report
     except KeyboardInterrupt:
-        print_remark("stopped", f"what was measured is in {out}; the same command goes on from there.", "yellow")
+        print_remark("stopped", f"measurements are kept in {out}; run the same command to resume.", "yellow")
         raise typer.Exit(130) from None
-    _print_end(name, out, chosen)
-
-
-def _chosen(name: str, plan: Plan) -> list[Experiment]:
-    """Return the experiments asked for; of all, those that have to do with the data sets asked for."""
-    if name == "all":
-        return [found for found in map(experiments.find, experiments.NAMES) if is_used(found, plan)]
-    experiment = experiments.find(name)
-    check_use(experiment, plan)
-    return [experiment]
+    results.print(Text(f"See {Path(out) / ('report.md' if name == 'all' else name)}"), soft_wrap=True)
+    if any(experiment.draw for experiment in chosen) and find_spec("matplotlib") is None:
+        results.print("Figures need a package: pip install isokern[plot]; then repeat the command", markup=False)
 
 
 def _print_result(result: Result) -> None:
     results.print(Text(f"{result.name}: {result.title}", style="bold"), soft_wrap=True)
     for verdict in result.verdicts:
-        said = Text.assemble("  ", (outcome(verdict), _STYLES[verdict.holds]), f": {verdict.claim} ({verdict.found})")
-        results.print(said, soft_wrap=True)
+        outcome = (OUTCOMES[verdict.holds], _STYLES[verdict.holds])
+        results.print(Text.assemble("  ", outcome, f": {verdict.claim} ({verdict.found})"), soft_wrap=True)
     if result.missing:
-        results.print(Text(f"  Not at hand: {', '.join(result.missing)}"), soft_wrap=True)
+        results.print(Text(f"  Missing data sets: {', '.join(result.missing)}"), soft_wrap=True)
     if n_stopped := sum(map(is_stopped, result.records)):
         results.print(Text(f"  {n_stopped} of {len(result.records)} measurements were stopped; the notes say why"))
 
 
 @contextmanager
-def _progress(name: str, left: list[str], *, quiet: bool) -> Iterator[Callable[[int, int, Cell | None], None]]:
-    """Give a function that shows which cell of an experiment is begun, and what is left."""
+def _progress(name: str, left: list[str], *, quiet: bool) -> Iterator[runner.Progress]:
+    """Give a function that shows the current cell of an experiment, and the experiments that are left."""
     columns = (
         SpinnerColumn(),
         BarColumn(bar_width=20),
@@ -119,15 +110,3 @@ def _progress(name: str, left: list[str], *, quiet: bool) -> Iterator[Callable[[
             progress.update(task, completed=n_done, total=n_cells, description=f"{name}: {now}{after}")
 
         yield show
-
-
-def _print_end(name: str, out: str, chosen: list[Experiment]) -> None:
-    where = Path(out) / ("report.html" if name == "all" else name)
-    results.print(Text(f"See {where}"), soft_wrap=True)
-    if any(experiment.draw for experiment in chosen):
-        try:
-            import matplotlib  # noqa: F401
-        except ImportError:
-            results.print(
-                "There are no figures: they need pip install isokern[plot]; then run this again", markup=False
-            )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -109,9 +110,13 @@ def _info(name: str) -> DatasetInfo:
     known = {info.name: info for info in (*PAPER, *STAND_INS)}
     if name in known:
         return known[name]
+    raise ValueError(f'name must be one of {one_of(known)}; got "{name}".{did_you_mean(name, known)}')
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a hint for an error: the most similar known name, or nothing if none is similar."""
     near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
-    hint = f' Did you mean "{near[0]}"?' if near else ""
-    raise ValueError(f'name must be one of {one_of(known)}; got "{name}".{hint}')
+    return f' Did you mean "{near[0]}"?' if near else ""
 
 
 def _read(info: DatasetInfo, path: Path, n_jobs: int | None) -> tuple[Any, NDArray[np.float64]]:

@@ -1,52 +1,38 @@
-"""What an experiment is: cells to be measured one by one, and what their records show."""
+"""Define the types of an experiment: its plan, cells and records, and the table and verdicts that records give."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-Cell = dict[str, Any]  # what is to be measured, in plain JSON values: {"dataset": "a9a", "method": "NOGD", "seed": 0}
+Cell = dict[str, Any]  # what to measure, as JSON values: {"dataset": "a9a", "method": "NOGD", "seed": 0}
 
-# A cell with what was measured, or instead with "stopped" or "left_out", which say why there is nothing. A run that
-# ended itself at the time limit has "stopped_at_row", and what was measured up to there.
+# A cell with its measurements. If there are none, "stopped" or "left_out" gives the reason. A run that stopped itself
+# at the time limit has "stopped_at_row", and its measurements up to that row.
 Record = dict[str, Any]
 
 
 def is_stopped(record: Record) -> bool:
-    """Return whether a cell came to no end, stopped from outside or by itself."""
+    """Return whether a measurement did not finish."""
     return "stopped" in record or record.get("stopped_at_row") is not None
 
 
 def is_out_of_time(record: Record) -> bool:
-    """Return whether the time limit stopped it, and not an error or a lack of memory."""
+    """Return whether a measurement reached the time limit; errors and lack of memory stop one, too."""
     return record.get("stopped_at_row") is not None or record.get("stopped", "").startswith("time limit")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How much of an experiment to run, and on what.
+    """How much of an experiment to run, and on which data."""
 
-    Attributes
-    ----------
-    scale : {"quick", "full"}
-        Row samples and few settings, for minutes on two cores, or the paper's sizes.
-    datasets : tuple of str or None
-        The data sets asked for, by the paper's names; None means those of the experiment.
-    n_seeds : int
-        Runs of each cell with seeds 0, 1, ...; tables show the mean and the spread.
-    time_limit : float
-        Seconds that one cell may take.
-    folder : Path or None
-        Where the data are; None means as in ``load_dataset``.
-    """
-
-    scale: str = "quick"
-    datasets: tuple[str, ...] | None = None
-    n_seeds: int = 1
-    time_limit: float = 120.0
-    folder: Path | None = None
+    scale: str = "quick"  # samples of rows and few settings, for minutes on two cores; or "full", the paper's sizes
+    datasets: tuple[str, ...] | None = None  # by the paper's names; None means all of the experiment's
+    n_seeds: int = 1  # each cell runs with seeds 0, 1, ...; tables show the mean and the range
+    time_limit: float = 120.0  # seconds per cell
+    folder: Path | None = None  # where the data sets are; None means as in ``load_dataset``
 
     @property
     def is_quick(self) -> bool:
@@ -56,12 +42,12 @@ class Plan:
 
 @dataclass(frozen=True)
 class Table:
-    """A table: numbers, strings and None (nothing to show), written as CSV as they are and as Markdown for readers.
+    """A table; None is an empty cell.
 
     Attributes
     ----------
     columns : tuple of str
-        Our columns are named by the method, the published ones by ``"<method>, paper"``, each beside the other.
+        A column of ours has the method's name; the published one stands beside it as ``"<method>, paper"``.
     rows : list of tuple
     notes : tuple of str
         Sentences for below the table.
@@ -74,18 +60,18 @@ class Table:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether numbers bear a claim out.
+    """Whether measurements confirm a claim.
 
     Attributes
     ----------
     claim : str
-        The paper's claim, in one line of our own words.
+        The paper's claim in our words.
     rule : str
-        By what it is judged.
+        The rule that decides.
     holds : bool or None
-        None if there is nothing to judge by.
+        None if there are no measurements.
     found : str
-        The numbers that decided, in one line: "on 5 of 6 data sets; not on a9a (.842 against .845)".
+        The numbers that decided, in one line: "on 5 of 6 data sets: ...; not on a9a (.842 vs .845)".
     """
 
     claim: str
@@ -96,36 +82,46 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table or figure of the paper.
+    """A table or figure of the paper."""
+
+    name: str  # on the command line, for example "effect-of-t"
+    title: str
+    cells: Callable[[Plan], list[Cell]]  # lists what to measure on the available data sets
+    # Returns the measurements of a cell as JSON values. A worker process imports it, so it must be a module's function.
+    measure: Callable[[Cell, Plan], dict[str, Any]]
+    table: Callable[[Sequence[Record], Plan], Table]
+    verdicts: Callable[[Sequence[Record]], list[Verdict]]
+    draw: Callable[[Sequence[Record]], Any] | None = None  # returns a matplotlib figure
+    datasets: tuple[str, ...] = ()  # by the paper's names, available or not
+    notes: tuple[str, ...] = ()  # how it differs from the paper's
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of an experiment.
 
     Attributes
     ----------
-    name : str
-        As the command line calls it: "effect-of-t".
-    title : str
-    cells : callable
-        ``cells(plan)`` lists what is to be measured, of the data sets at hand only.
-    measure : callable
-        ``measure(cell, plan)`` returns the numbers to be added to the cell: JSON values, seconds included. It runs in
-        a process of its own, which is ended at the time limit, so that it must be a function of a module.
-    table : callable
-        ``table(records, plan)``, from the records of all cells that are there.
-    verdicts : callable
-        ``verdicts(records)``, one or more.
-    draw : callable or None
-        ``draw(records)`` returns a matplotlib figure.
-    datasets : tuple of str
-        The paper's names of the data sets that it uses, whether they are at hand or not.
+    name, title : str
+    records : list of dict
+        The measurements, cell by cell; "stopped" says why one did not finish.
+    table : Table
+        Our numbers beside the published ones.
+    verdicts : list of Verdict
+        Whether the numbers confirm the paper's claims.
+    figure : matplotlib.figure.Figure or None
+        None if the experiment has no figure, nothing was measured or matplotlib is not installed.
+    missing : tuple of str
+        The data sets that are not available.
     notes : tuple of str
-        What a reader should know: how this differs from the paper.
+        How the experiment differs from the paper's.
     """
 
     name: str
     title: str
-    cells: Callable[[Plan], list[Cell]]
-    measure: Callable[[Cell, Plan], dict[str, Any]]
-    table: Callable[[Sequence[Record], Plan], Table]
-    verdicts: Callable[[Sequence[Record]], list[Verdict]]
-    draw: Callable[[Sequence[Record]], Any] | None = None
-    datasets: tuple[str, ...] = ()
-    notes: tuple[str, ...] = field(default=())
+    records: list[Record]
+    table: Table
+    verdicts: list[Verdict]
+    figure: Any
+    missing: tuple[str, ...]
+    notes: tuple[str, ...]

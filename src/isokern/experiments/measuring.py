@@ -1,58 +1,72 @@
-"""Time spent, as every record has it."""
+"""Load the rows that measurements run on, and measure their time."""
 
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from isokern.data import load_dataset
+from isokern.data.catalogue import Dataset
+from isokern.experiments import settings
+from isokern.experiments.experiment import Cell, Plan
+
+
+def load_rows(cell: Cell, plan: Plan, max_rows: settings.MaxRows = settings.ROWS) -> Dataset:
+    """Return a cell's data set with two classes and rows shuffled by its seed; at quick scale a sample of them."""
+    data, rng = load_whole(cell, plan), np.random.default_rng(cell["seed"])
+    sizes = zip((data.y_train, data.y_test), max_rows[plan.scale], strict=True)
+    train, test = (rng.permutation(len(y))[:n] for y, n in sizes)
+    return Dataset(data.X_train[train], data.y_train[train], data.X_test[test], data.y_test[test], data.name)
+
+
+def load_whole(cell: Cell, plan: Plan) -> Dataset:
+    """Return a cell's data set with two classes, all rows in the order of the files."""
+    return _load(cell.get("source", cell["dataset"]), plan.folder)
+
+
+@lru_cache(maxsize=1)  # the cells of a data set follow one another
+def _load(name: str, folder: Path | None) -> Dataset:
+    return load_dataset(name, folder, two_classes=True, download=False)
 
 
 class Stopwatch:
-    """Elapsed seconds and CPU seconds of this process, from when it was made."""
+    """Wall-clock and CPU seconds of this process since the watch was made."""
 
     def __init__(self) -> None:
-        self._elapsed, self._cpu = time.perf_counter(), time.process_time()
+        self._begin, self._cpu_begin = time.perf_counter(), time.process_time()
 
     @property
     def elapsed(self) -> float:
-        """Elapsed seconds so far."""
-        return time.perf_counter() - self._elapsed
+        """Wall-clock seconds so far."""
+        return time.perf_counter() - self._begin
+
+    def has_passed(self, limit: float) -> bool:
+        """Return whether more seconds have elapsed; a run that checks this can keep what it measured so far."""
+        return self.elapsed > limit
 
     def seconds(self, prefix: str = "") -> dict[str, float]:
-        """Return both times so far, as a record has them: ``seconds`` and ``cpu_seconds``.
-
-        Examples
-        --------
-        >>> from isokern.experiments.measuring import Stopwatch
-        >>> sorted(Stopwatch().seconds("cv_"))
-        ['cv_cpu_seconds', 'cv_seconds']
-        """
-        return {f"{prefix}seconds": self.elapsed, f"{prefix}cpu_seconds": time.process_time() - self._cpu}
+        """Return both times under the keys of records: ``seconds`` and ``cpu_seconds``."""
+        return {f"{prefix}seconds": self.elapsed, f"{prefix}cpu_seconds": time.process_time() - self._cpu_begin}
 
 
 class Laps:
-    """Seconds spent on each of several parts of a loop.
-
-    Examples
-    --------
-    >>> from isokern.experiments.measuring import Laps
-    >>> laps = Laps()
-    >>> for part in ("map", "learn", "map"):
-    ...     with laps.of(part):
-    ...         pass
-    >>> sorted(laps.seconds)
-    ['learn', 'map']
-    """
+    """Seconds spent on each part of a loop."""
 
     def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self.cpu_seconds: dict[str, float] = {}
+        self.seconds: dict[str, float] = defaultdict(float)
+        self.cpu_seconds: dict[str, float] = defaultdict(float)
 
     @contextmanager
     def of(self, part: str) -> Iterator[None]:
-        """Add the time of a ``with`` block to a part's."""
+        """Add the time of a ``with`` block to a part."""
         watch = Stopwatch()
         yield
         spent = watch.seconds()
-        self.seconds[part] = self.seconds.get(part, 0.0) + spent["seconds"]
-        self.cpu_seconds[part] = self.cpu_seconds.get(part, 0.0) + spent["cpu_seconds"]
+        self.seconds[part] += spent["seconds"]
+        self.cpu_seconds[part] += spent["cpu_seconds"]

@@ -1,16 +1,19 @@
-"""A plan from what a user asks for."""
+"""Turn what a user asks for into a plan and, with the available data sets, into cells."""
 
 from __future__ import annotations
 
-import difflib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from isokern.checks import is_integer, is_number, one_of
 from isokern.data import list_datasets
-from isokern.experiments.experiment import Experiment, Plan
+from isokern.data.catalogue import did_you_mean
+from isokern.experiments.experiment import Cell, Experiment, Plan
 from isokern.experiments.settings import DATASETS, TIME_LIMITS
+
+Axis = Iterable[Any] | Mapping[str, Iterable[Any]]  # values, or values by scale
 
 
 def make_plan(
@@ -21,7 +24,7 @@ def make_plan(
     n_seeds: int,
     time_limit: float | None,
 ) -> Plan:
-    """Return a plan, or raise if something in it cannot be."""
+    """Return a plan, or raise ValueError if an argument is invalid."""
     if scale not in TIME_LIMITS:
         raise ValueError(f'scale must be {one_of(TIME_LIMITS)}; got "{scale}".')
     if not is_integer(n_seeds, at_least=1):
@@ -30,18 +33,23 @@ def make_plan(
         raise ValueError(f"time_limit must be None or a number of seconds above 0; got {time_limit!r}.")
     folder = None if data is None else Path(data).expanduser()
     if folder is not None and not folder.is_dir():
-        raise ValueError(f"data must be a folder; got {folder}. Make it, or leave data out to use ISOKERN_DATA.")
+        raise ValueError(f"data must be a folder; got {folder}. Create it, or leave data out to use ISOKERN_DATA.")
     limit = TIME_LIMITS[scale] if time_limit is None else float(time_limit)
-    return Plan(scale, _known(datasets), int(n_seeds), limit, folder)
+    return Plan(scale, _dataset_names(datasets), int(n_seeds), limit, folder)
 
 
-def check_use(experiment: Experiment, plan: Plan) -> None:
-    """Raise if a plan asks for none of an experiment's data sets."""
-    if not is_used(experiment, plan):
-        raise ValueError(
-            f"datasets must have one of those of {experiment.name}: {one_of(experiment.datasets)}; "
-            f"got {', '.join(plan.datasets or ())}."
-        )
+def _dataset_names(datasets: str | Iterable[str] | None) -> tuple[str, ...] | None:
+    if datasets is None:
+        return None
+    names = tuple(datasets.split(",") if isinstance(datasets, str) else datasets)
+    if not names:
+        raise ValueError("datasets must be None or at least one name; got none.")
+    stands_for = {info.name: info.stands_for for info in list_datasets(stand_ins=True)}
+    for name in names:
+        if name not in DATASETS:
+            hint = did_you_mean(stands_for.get(name) or name, DATASETS)
+            raise ValueError(f'datasets must be among {one_of(DATASETS)}; got "{name}".{hint}')
+    return names
 
 
 def is_used(experiment: Experiment, plan: Plan) -> bool:
@@ -49,21 +57,28 @@ def is_used(experiment: Experiment, plan: Plan) -> bool:
     return plan.datasets is None or not experiment.datasets or not set(plan.datasets).isdisjoint(experiment.datasets)
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the question whether another name was meant, or nothing if none is near."""
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f' Did you mean "{near[0]}"?' if near else ""
-
-
-def _known(datasets: str | Iterable[str] | None) -> tuple[str, ...] | None:
-    if datasets is None:
-        return None
-    names = tuple(datasets.split(",") if isinstance(datasets, str) else datasets)
-    stands_for = {info.name: info.stands_for for info in list_datasets(stand_ins=True) if info.stands_for}
+def available(plan: Plan, names: Iterable[str]) -> dict[str, str | None]:
+    """Return for each data set that a plan asks for what is available: itself, its stand-in or None."""
+    known = list_datasets(stand_ins=True)
+    found: dict[str, str | None] = {}
     for name in names:
-        if name not in DATASETS:
-            hint = f' Did you mean "{stands_for[name]}"?' if name in stands_for else nearest(str(name), DATASETS)
-            raise ValueError(f'datasets must be among {one_of(DATASETS)}; got "{name}".{hint}')
-    if not names:
-        raise ValueError("datasets must be None or have a name; got none.")
-    return names
+        if plan.datasets is None or name in plan.datasets:
+            candidates = (info for info in known if name in (info.name, info.stands_for))
+            found[name] = next((info.name for info in candidates if info.find(plan.folder)), None)
+    return found
+
+
+def grid(datasets: tuple[str, ...], *, n_seeds: int | None = None, **axes: Axis) -> Callable[[Plan], list[Cell]]:
+    """Return a function of a plan that lists a cell for each available data set, seed and combination of the axes."""
+
+    def cells(plan: Plan) -> list[Cell]:
+        found: list[Cell] = [{"seed": seed} for seed in range(n_seeds or plan.n_seeds)]
+        if datasets:
+            sources = {name: source for name, source in available(plan, datasets).items() if source is not None}
+            found = [{"dataset": name, "source": sources[name]} | cell for name in sources for cell in found]
+        for name, axis in axes.items():
+            values = axis[plan.scale] if isinstance(axis, Mapping) else axis
+            found = [cell | {name: value} for cell in found for value in values]
+        return found
+
+    return cells

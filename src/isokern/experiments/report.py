@@ -1,89 +1,139 @@
-"""One page on all experiments: what bears the paper out, what does not, and the numbers."""
+"""Write results as CSV, Markdown and PNG, and the report on all experiments."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import platform
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import joblib
 
 import isokern
-from isokern.experiments.datasets import at_hand
-from isokern.experiments.experiment import Plan
-from isokern.experiments.page import Block, Grid, Heading, Link, Mark, Paragraph, html_page, markdown_page
-from isokern.experiments.result import Result, outcome, section
+from isokern.experiments.experiment import Plan, Result, Verdict
+from isokern.experiments.plan import available
 from isokern.experiments.settings import DATASETS, N_THREADS, ROWS
+from isokern.experiments.tables import as_csv, as_texts
 from isokern.files import replacing
 
-TITLE = "The paper, measured again"
+OUTCOMES = {True: "Confirmed", False: "Not confirmed", None: "Not judged"}
+
+
+def write(result: Result, out: Path) -> None:
+    """Write the table as CSV, the result as Markdown and the figure as PNG to a folder with the result's name."""
+    folder = out / result.name
+    folder.mkdir(parents=True, exist_ok=True)
+    picture = folder / f"{result.name}.png"
+    if result.figure is None:
+        picture.unlink(missing_ok=True)  # an earlier run may have had one
+    else:
+        with replacing(picture) as file:
+            result.figure.savefig(file, format="png", dpi=150)
+    _write_text(folder / f"{result.name}.csv", as_csv(result.table))
+    _write_text(folder / f"{result.name}.md", _page(_section(result, "")))
 
 
 def write_report(results: Sequence[Result], plan: Plan, out: Path) -> None:
-    """Write report.html, which needs no other file, and report.md, beside the results' folders."""
-    blocks = list(_page(results, plan, out))
-    for name, text in (("report.html", html_page(blocks, TITLE)), ("report.md", markdown_page(blocks))):
-        with replacing(out / name) as file:
-            file.write(text.encode())
+    """Write report.md beside the folders of the results: all verdicts, then each result."""
+    _write_text(out / "report.md", _page(_report(results, plan)))
 
 
-def _page(results: Sequence[Result], plan: Plan, out: Path) -> Iterator[Block]:
-    yield Heading(TITLE, level=1)
-    yield Paragraph(_counted(results))
-    yield Grid(("experiment", "claim", "verdict", "numbers"), [row for result in results for row in _summary(result)])
-    yield Heading("What it was measured on")
-    yield Grid(("data set", "at hand"), [(name, text) for name, text in _data(plan)])
-    yield Grid(("", ""), list(_circumstances(plan)))
-    for result in results:
-        yield from section(result, out / result.name, f"{result.name}/")
+def _write_text(path: Path, text: str) -> None:
+    with replacing(path) as file:
+        file.write(text.encode())
 
 
-def _counted(results: Sequence[Result]) -> str:
+def _page(blocks: Iterable[str]) -> str:
+    return "\n\n".join(blocks) + "\n"
+
+
+def _report(results: Sequence[Result], plan: Plan) -> Iterator[str]:
     holds = [verdict.holds for result in results for verdict in result.verdicts]
-    return (
-        f"Claims of the paper that our numbers bear out: {holds.count(True)}; that they do not: {holds.count(False)}; "
-        f"without anything to judge by: {holds.count(None)}. The rule for each stands with its table."
+    yield "# The paper's tables and figures, measured again"
+    yield (
+        f"Claims of the paper: {holds.count(True)} confirmed, {holds.count(False)} not confirmed, {holds.count(None)} "
+        "not judged. The rule for each claim is in its section."
     )
+    summary = [
+        (f"[{result.name}](#{result.name})", _escape(verdict.claim), _outcome(verdict), _escape(verdict.found))
+        for result in results
+        for verdict in result.verdicts
+    ]
+    yield markdown_table(("experiment", "claim", "verdict", "numbers"), summary)
+    yield "## Data and machine"
+    yield markdown_table(("data set", "available"), _data(plan))
+    yield markdown_table(("", ""), _circumstances(plan))
+    for result in results:
+        yield from _section(result, f"{result.name}/")
 
 
-def _summary(result: Result) -> Iterator[tuple[Link | str, str, Mark, str]]:
-    for number, verdict in enumerate(result.verdicts):
-        name = "" if number else Link(result.name, result.name)
-        yield name, verdict.claim, Mark(outcome(verdict), verdict.holds), verdict.found
+def _section(result: Result, link: str) -> Iterator[str]:
+    """Yield the blocks on a result; ``link`` leads from the page to the folder with the picture."""
+    yield f'<a id="{result.name}"></a>'
+    yield f"## {_escape(result.title)}"
+    judged = [(_outcome(v), _escape(v.claim), _escape(v.rule), _escape(v.found)) for v in result.verdicts]
+    yield markdown_table(("verdict", "claim", "rule", "numbers"), judged)
+    if result.table.rows:
+        columns = zip(*result.table.rows, strict=True)
+        are_numbers = [any(isinstance(value, int | float) for value in column) for column in columns]
+        texts = [list(map(_escape, row)) for row in (result.table.columns, *as_texts(result.table))]
+        yield markdown_table(texts[0], texts[1:], are_numbers)
+    if result.figure is not None:
+        yield f"![{_escape(result.title)}]({link}{result.name}.png)"
+    if notes := [*result.table.notes, *result.notes, *_stopped(result)]:
+        yield "\n".join(f"- {_escape(note.rstrip('.'))}." for note in notes)
+
+
+def markdown_table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], are_numbers: Sequence[bool] | None = None
+) -> str:
+    """Return cells in Markdown as a table; columns of numbers are aligned right."""
+    rules = ["---:" if is_right else "---" for is_right in are_numbers or [False] * len(columns)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (columns, rules, *rows))
+
+
+def _escape(text: str) -> str:
+    """Return text in which Markdown sees no markup."""
+    return re.sub(r"([\\|_*<])", r"\\\1", text)
+
+
+def _outcome(verdict: Verdict) -> str:
+    text = OUTCOMES[verdict.holds]
+    return text if verdict.holds is None else f"**{text}**"
+
+
+def _stopped(result: Result) -> Iterator[str]:
+    """Yield a line for each measurement that was stopped."""
+    for record in result.records:
+        if "stopped" in record:
+            hidden = {"stopped", "time_limit", "seed", "source"}
+            values = (str(value) for name, value in record.items() if name not in hidden)
+            yield f"Stopped: {', '.join(values)} (seed {record.get('seed', 0)}): {record['stopped']}"
 
 
 def _data(plan: Plan) -> Iterator[tuple[str, str]]:
-    for name, source in at_hand(plan, DATASETS).items():
-        yield name, "missing" if source is None else "yes" if source == name else f"no; {source} stands in for it"
+    for name, source in available(plan, DATASETS).items():
+        yield name, "no" if source is None else "yes" if source == name else f"no; {source} stands in"
 
 
 def _circumstances(plan: Plan) -> Iterator[tuple[str, str]]:
     n_train, n_test = ROWS["quick"]
-    rows = f": at most {n_train:,} training and {n_test:,} test rows, fewer where it says so"
+    rows = f": at most {n_train:,} training and {n_test:,} test rows, fewer where noted"
+    names = "" if plan.datasets is None else f" --datasets {','.join(plan.datasets)}"
+    options = f"--scale {plan.scale} --seeds {plan.n_seeds} --time-limit {plan.time_limit:g}{names}"
+    packages = [f"{package} {importlib.metadata.version(package)}" for package in ("numpy", "scipy", "scikit-learn")]
+    versions = [f"isokern {isokern.__version__}", f"Python {platform.python_version()}", *packages]
     yield "scale", plan.scale + (rows if plan.is_quick else ": the paper's sizes, as far as the time limit allows")
     yield "seeds", str(plan.n_seeds)
-    yield "time limit", f"{plan.time_limit:g} s for each measurement; those kept from earlier runs may have had another"
-    yield "command", command(plan)
-    yield "versions", ", ".join(_versions())
+    yield "time limit", f"{plan.time_limit:g} s per measurement; measurements of earlier runs may have had another"
+    yield "command", f"isokern reproduce all {options}"
+    yield "versions", ", ".join(versions)
     yield "machine", f"{_processor()}, {joblib.cpu_count()} cores; measured with {N_THREADS} threads"
 
 
-def command(plan: Plan) -> str:
-    """Return the command that does the same, but for the folders."""
-    names = "" if plan.datasets is None else f" --datasets {','.join(plan.datasets)}"
-    return f"isokern reproduce all --scale {plan.scale} --seeds {plan.n_seeds} --time-limit {plan.time_limit:g}{names}"
-
-
-def _versions() -> Iterator[str]:
-    yield f"isokern {isokern.__version__}"
-    yield f"Python {platform.python_version()}"
-    for package in ("numpy", "scipy", "scikit-learn"):
-        yield f"{package} {importlib.metadata.version(package)}"
-
-
 def _processor() -> str:
-    """Return the name of the processor, or of its kind where the system does not tell more."""
+    """Return the model of the processor, or its architecture where the system does not tell more."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
         return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))

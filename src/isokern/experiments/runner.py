@@ -1,4 +1,4 @@
-"""Running an experiment: its cells one by one, each measured once."""
+"""Run an experiment: measure its cells, judge the records and write the result."""
 
 from __future__ import annotations
 
@@ -6,54 +6,73 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from isokern.experiments.experiment import Cell, Experiment, Plan, Record
+from isokern.checks import one_of
+from isokern.experiments.experiment import Cell, Experiment, Plan, Record, Result
+from isokern.experiments.plan import available, is_used
 from isokern.experiments.records import Records
+from isokern.experiments.report import write
 from isokern.experiments.worker import StoppedError, Worker
 
-Progress = Callable[[int, int, Cell | None], object]  # cells done, cells in all, the one that is begun
-
-
-def _show_nothing(n_done: int, n_cells: int, cell: Cell | None) -> None:
-    pass
+# Called with the number of finished cells, the number of all cells, and the next cell or, at the end, None.
+Progress = Callable[[int, int, Cell | None], object]
 
 
 def run(
     experiment: Experiment,
     plan: Plan,
     out: Path | None = None,
-    on_progress: Progress = _show_nothing,
+    on_progress: Progress = lambda n_done, n_cells, cell: None,
     *,
     fresh: bool = False,
-) -> list[Record]:
-    """Measure the cells of an experiment, and return their records in the order of the cells.
+) -> Result:
+    """Run an experiment, write its files to ``<out>/<name>`` unless ``out`` is None, and return the result.
 
-    A cell that came to no end, because of the time limit, an error or a lack of memory, has a record that says why.
-
-    Parameters
-    ----------
-    experiment : Experiment
-    plan : Plan
-    out : Path or None, default=None
-        Records are kept in ``<out>/<name>/records.jsonl`` as they come, and a cell that has one there is not measured
-        again, unless it came to no end: then it is, after the time limit only with a larger one.
-    on_progress : callable, optional
-        Called with the number of cells done, of all cells, and the one that begins, or None at the end.
-    fresh : bool, default=False
-        Whether to forget the records that are there.
+    The file ``records.jsonl`` there keeps the records; ``fresh`` deletes it first. A cell with a record is not measured
+    again unless it was stopped; after a timeout, only with a larger time limit.
     """
+    if not is_used(experiment, plan):
+        known, got = one_of(experiment.datasets), ", ".join(plan.datasets or ())
+        raise ValueError(f"datasets must include one of {experiment.name}'s: {known}; got {got}.")
     kept = Records(None if out is None else out / experiment.name / "records.jsonl", plan, fresh=fresh)
     cells = experiment.cells(plan)
     records = []
     with Worker() as worker:
         for n_done, cell in enumerate(cells):
             on_progress(n_done, len(cells), cell)
-            records.append(kept.find(cell) or kept.add(cell, _measured(worker, experiment, cell, plan)))
+            records.append(kept.find(cell) or kept.add(cell, _measure(worker, experiment, cell, plan)))
     on_progress(len(cells), len(cells), None)
-    return records
+    result = conclude(experiment, records, plan)
+    if out is not None:
+        write(result, out)
+    return result
 
 
-def _measured(worker: Worker, experiment: Experiment, cell: Cell, plan: Plan) -> dict[str, Any]:
+def _measure(worker: Worker, experiment: Experiment, cell: Cell, plan: Plan) -> dict[str, Any]:
     try:
         return worker.measure(experiment.measure, cell, plan)
-    except StoppedError as why:
-        return {"stopped": str(why)}
+    except StoppedError as reason:
+        return {"stopped": str(reason)}
+
+
+def conclude(experiment: Experiment, records: list[Record], plan: Plan) -> Result:
+    """Return the result that records give."""
+    sources = available(plan, experiment.datasets)
+    return Result(
+        name=experiment.name,
+        title=experiment.title,
+        records=records,
+        table=experiment.table(records, plan),
+        verdicts=experiment.verdicts(records),
+        figure=_draw(experiment, records),
+        missing=tuple(name for name, source in sources.items() if source is None),
+        notes=experiment.notes,
+    )
+
+
+def _draw(experiment: Experiment, records: list[Record]) -> Any:
+    if experiment.draw is None or all("stopped" in record for record in records):
+        return None
+    try:
+        return experiment.draw(records)
+    except ImportError:  # tables do not need matplotlib
+        return None

@@ -1,4 +1,4 @@
-"""The paper's settings, ours, and the figures that it published."""
+"""Hold the settings of all experiments, the paper's and ours, and the numbers that the paper published."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ LEARNING_RATE = 0.5  # eta, of all learners
 N_PARTITIONINGS = 100  # t
 N_LANDMARKS = 100  # b
 RANK = 0.2  # r, as a share of b
-BLOCK_ROWS = 1_000  # of a stream, that are predicted, then learned
+BLOCK_ROWS = 1_000  # of a stream
 N_FOLDS = 5
 ADARAKER_SIGMAS = tuple(2.0**m for m in range(-10, 6))
 
-# What is searched by cross-validation: psi, which stands for lambda = ln(psi) / d of Laplacian kernels, and AdaRaker's
-# lambda. At quick scale it is every third psi, and the default of AdaRaker's published program.
+# The candidates of cross-validation: psi, which also gives lambda = ln(psi) / d of Laplacian kernels, and AdaRaker's
+# lambda. Quick scale has every third psi, and the default of AdaRaker's published program.
 N_CELLS_SEARCHED = {"quick": tuple(2**m for m in range(2, 13, 3)), "full": tuple(2**m for m in range(2, 13))}
 ADARAKER_LAMBDAS_SEARCHED = {
     "quick": (5e-4,),
     "full": tuple(10.0**m / part for m in (-5, -4, -3, -2) for part in (2, 1)),
 }
 
-# -- ours, of all experiments
+# -- ours, for all experiments
 
 N_THREADS = 2  # of each measurement
-TIME_LIMITS = {"quick": 120.0, "full": 3600.0}  # seconds for one cell, unless told otherwise
-# Rows to learn from and to test on, at most.
-ROWS: dict[str, tuple[int | None, int | None]] = {"quick": (5_000, 2_000), "full": (None, None)}
-# Training rows for cross-validation, at most; of 5,120, folds leave 4,096, as many as there are cells at most.
+TIME_LIMITS = {"quick": 120.0, "full": 3600.0}  # seconds per cell, by default
+MaxRows = dict[str, tuple[int | None, int | None]]  # by scale, the most training and test rows
+ROWS: MaxRows = {"quick": (5_000, 2_000), "full": (None, None)}
+# The most training rows for cross-validation; folds of 5,120 rows leave 4,096, the largest psi.
 CROSS_VALIDATION_ROWS = {"quick": 1_000, "full": 5_120}
-# Accuracies that differ by less count as equal: the paper prints two decimals.
-TOLERANCE = 0.005
+FROM_DATA = ", lambda from data"  # ends the names of rivals that the paper does not have
+TOLERANCE = 0.005  # accuracies that differ by less count as equal: the paper prints two decimals
 
 # -- feature-map-size
 
 FEATURE_MAP_CELLS = (16, 1024)  # psi
-FEATURE_MAP_ROWS = 1_000  # that are mapped
+FEATURE_MAP_ROWS = 1_000  # mapped
 POLYNOMIAL_DEGREE = 2  # h
 
 # -- kernel-shape
@@ -46,24 +46,23 @@ POLYNOMIAL_DEGREE = 2  # h
 SHAPE_CELLS = 256
 SHAPE_TABLE_CELLS = (16, 64, 256, 1024, 4096)
 SHAPE_ROWS = 20_000
-SHAPE_PARTITIONINGS = {"quick": 1_000, "full": 10_000}  # at most; as many as make no more than so many cells in all:
+SHAPE_PARTITIONINGS = {"quick": 1_000, "full": 10_000}  # at most, and at most so many that there are this many cells:
 SHAPE_ALL_CELLS = {"quick": 1_024_000, "full": 10_240_000}
-SHAPE_ERROR = 0.05  # root mean squared, of a kernel that is called alike
+SHAPE_ERROR = 0.05  # root mean squared; kernels with a smaller difference count as alike
 
 # -- contours
 
 CONTOUR_CELLS, CONTOUR_PARTITIONINGS = 10, 1_000
-CONTOUR_RATIO = 1.5  # of how far contours reach where data are sparse and where they are dense, at least
+CONTOUR_RATIO = 1.5  # of the contours' reach where data are sparse and where they are dense, at least
 
 # -- online
 
 ONLINE_DATASETS = ("url", "rcv1.binary", "epsilon", "covertype")
-MIN_BLOCKS = 30  # blocks are smaller where the stream would have fewer
+MIN_BLOCKS = 30  # blocks are smaller if there would be fewer
 # The initial set is as large as the paper's training part; for stand-ins and at quick scale, this share of all rows.
 INITIAL_SHARE = 0.2
 CURVE_POINTS = 100
-# Time for a row in the last tenth of the stream against the first: flat up to this, growing from there on.
-FLAT_RATIO = 1.5
+FLAT_RATIO = 1.5  # the time per row in the last tenth of the stream over that in the first is flat up to this
 
 # -- primal-dual
 
@@ -75,19 +74,17 @@ PRIMAL_DUAL_RATIO = 10  # of the total times, at least: "3 to 4 orders of magnit
 
 DOT_PRODUCT_DATASETS = ("rcv1.binary", "epsilon", "covertype")
 DOT_PRODUCT_CELLS = {"quick": tuple(2**m for m in range(2, 15, 2)), "full": tuple(2**m for m in range(2, 15))}
-DOT_PRODUCT_ROWS = {"quick": 2_000, "full": 20_000}  # rows of the stream, at most
-DOT_PRODUCT_RATIO = 10  # naive against efficient at the largest psi: "close to two orders of magnitude" in the paper
-DOT_PRODUCT_GROWTH = 4  # of the efficient form's time from the smallest psi to the largest
+DOT_PRODUCT_ROWS = {"quick": 2_000, "full": 20_000}  # of the stream, at most
+DOT_PRODUCT_RATIO = 10  # naive over efficient at the largest psi: "close to two orders of magnitude" in the paper
+DOT_PRODUCT_GROWTH = 4  # of the efficient form's time from the smallest psi to the largest, at most
 
 # -- batch
 
-# At quick scale AdaRaker is left out where its orthogonal directions alone would take most of a minute.
-ADARAKER_QUICK_COLUMNS = 1_000_000
+ADARAKER_QUICK_COLUMNS = 1_000_000  # with more, its orthogonal directions alone take most of a minute
 
 # -- effect-of-t
 
-# The paper's two, and two that stand in for them where they are not at hand.
-EFFECT_OF_T_DATASETS = ("epsilon", "smallNORB", "mnist", "covertype")
+EFFECT_OF_T_DATASETS = ("epsilon", "smallNORB", "mnist", "covertype")  # the paper's two, and two that may replace them
 EFFECT_OF_T_CELLS = 8
 EFFECT_OF_T_SIZES = {"quick": (100, 200, 500, 1_000), "full": (100, 200, 500, 1_000, 2_000, 5_000, 10_000)}
 
@@ -97,31 +94,31 @@ GPU_RATIO = 2  # of the CPU's seconds to the GPU's, at least
 
 # -- svm and additive
 
-MACHINE_ROWS: dict[str, tuple[int | None, int | None]] = {"quick": (2_000, 1_000), "full": (None, None)}
+MACHINE_ROWS: MaxRows = {"quick": (2_000, 1_000), "full": (None, None)}  # fewer, because LIBSVM's cost is cubic
 LIBSVM_ROWS = 20_000  # to learn from, at most: their Gram matrix takes 3.2 GB
 LIBLINEAR_TOLERANCE = 0.1  # that program's own default
 SVM_RATIO = 10  # of the seconds of SVM to those of IK_a-SVM, at least
-MAP_TOLERANCE = 0.02  # between a kernel and its map: as far as they are apart in the paper's own table
-DENSE_DATASETS = ("smallNORB", "cifar-10", "mnist", "covertype", "ijcnn1")  # where the paper sees IK_a ahead of chi2
+MAP_TOLERANCE = 0.02  # between a kernel and its map: the largest difference in the paper's own table
+DENSE_DATASETS = ("smallNORB", "cifar-10", "mnist", "covertype", "ijcnn1")  # where IK_a leads chi2 in the paper
 
 # -- published
 
-# Rows to learn from and to test on, columns, per cent of values that are not 0. They are the catalogue's, too.
+# Training rows, test rows, columns, per cent of nonzero values: the catalogue has the paper's numbers.
 DATASETS_PUBLISHED = {
     info.name: (info.n_train, info.n_test, info.n_features, round(100 * info.density, 4)) for info in list_datasets()
 }
 DATASETS = tuple(DATASETS_PUBLISHED)
 
-# How many dimensions a kernel's feature map has; an Isolation Kernel's t * psi have t that are not 0.
+# The number of features of a kernel's map; of the Isolation Kernel's t psi features, t are nonzero.
 FEATURE_MAP_SIZE_PUBLISHED = {"Gaussian": "infinite", "Polynomial": "C(d+h,h)", "Isolation": "t psi -> t"}
 
-# From here on: what[method][measure][data set]. None where the paper has no figure, a text where it tells why.
+# From here on: published[method][measure][data set]. None: the paper has no number; a text: it gives a reason.
 Published = dict[str, dict[str, dict[str, Any]]]
 
 
-def _of_each(*figures: Any) -> dict[str, Any]:
-    """Return the figures of a column of the paper's tables, which have the data sets in one order, by data set."""
-    return dict(zip(DATASETS, figures, strict=True))
+def _of_each(*numbers: Any) -> dict[str, Any]:
+    """Return a column of the paper's tables, which list the data sets in one order, by data set."""
+    return dict(zip(DATASETS, numbers, strict=True))
 
 
 # Share of the prediction function in the total time, total seconds and support vectors at the end, from the text.
@@ -138,7 +135,7 @@ PRIMAL_DUAL_PUBLISHED: Published = {
     },
 }
 
-# Seconds of IK_a-OGD: nearly all of them go into mapping.
+# Seconds of IK_a-OGD, nearly all of them for mapping.
 GPU_PUBLISHED: Published = {
     "CPU": {
         "seconds": _of_each(1_527, 1_079, 100_247, 31_946, 406_256, 340_047, 1_029_092, 56_774, 5_589, 100_081, 11_999)
@@ -146,7 +143,7 @@ GPU_PUBLISHED: Published = {
     "GPU": {"seconds": _of_each(65, 10, 67, 10, 178, 147, 458, 45, 3, 42, 3)},
 }
 
-# Seconds are those of training and testing.
+# Seconds of training and testing.
 BATCH_PUBLISHED: Published = {
     "OGD": {
         "accuracy": _of_each(0.67, 0.50, 0.48, 0.73, 0.93, 0.69, 0.88, 0.97, 0.84, 0.76, 0.94),
@@ -170,7 +167,7 @@ BATCH_PUBLISHED: Published = {
     },
 }
 
-# Seconds are those of training and testing, without those of mapping.
+# Seconds of training and testing, without mapping.
 SVM_PUBLISHED: Published = {
     "SVM": {
         "accuracy": _of_each(0.67, 0.50, 0.54, 0.75, None, 0.51, None, 0.98, 0.85, None, 0.99),

@@ -1,4 +1,4 @@
-"""A process of its own for measurements, which is ended when one of them takes too long."""
+"""Measure cells in a worker process that is killed at the time limit."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from typing import Any
 from isokern.experiments.experiment import Cell, Plan
 from isokern.experiments.settings import N_THREADS
 
-GRACE = 10.0  # seconds beyond the limit: for reading data, and for what looks at the clock itself
+GRACE = 10.0  # seconds beyond the limit: for reading data, and for measurements that watch the clock themselves
 
 _CODE = "from isokern.experiments.worker import serve; serve({})"
 
 
 class StoppedError(Exception):
-    """A measurement came to no end; the text says why."""
+    """A measurement did not finish; the text gives the reason."""
 
 
 class Worker:
-    """A process that measures one cell after the other, and is started anew after one that did not end by itself.
+    """A process that measures one cell after another; after a timeout or a crash the next cell starts a new process.
 
-    It is no child of multiprocessing, which would run a script of the user's once more in each process.
+    ``multiprocessing`` would run the user's main script again in each process, so this uses ``subprocess``.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Worker:
         self.close()
 
     def measure(self, function: Callable[[Cell, Plan], dict[str, Any]], cell: Cell, plan: Plan) -> dict[str, Any]:
-        """Return ``function(cell, plan)``, or raise StoppedError; the time limit counts from when the process is up."""
+        """Return ``function(cell, plan)`` or raise StoppedError; the time limit excludes the start of the process."""
         try:
             measured, error = self._ask(function, cell, plan)
         except BaseException:
@@ -50,7 +50,7 @@ class Worker:
         return measured
 
     def close(self) -> None:
-        """End the process, whatever it does."""
+        """Kill the process."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -61,20 +61,26 @@ class Worker:
         process = self._process or self._start()
         try:
             self._pipe.send((function, cell, plan))
-            self._pipe.recv()  # it is up, and begins
+            self._pipe.recv()  # the process has started and begins
             if not self._pipe.poll(plan.time_limit + GRACE):
                 raise StoppedError(f"time limit of {plan.time_limit:g} s")
             return self._pipe.recv()
         except (EOFError, ConnectionError):
-            raise StoppedError(_how_it_ended(process.wait())) from None
+            code = process.wait()
+            how = f"by {signal.Signals(-code).name}; perhaps memory ran out" if code < 0 else f"with code {code}"
+            raise StoppedError(f"its process ended {how}") from None
 
     def _start(self) -> subprocess.Popen[bytes]:
+        threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+        path = os.pathsep.join(entry for entry in sys.path if entry)
         self._pipe, its_end = Pipe()
         with its_end:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _CODE.format(its_end.fileno())],
                 pass_fds=[its_end.fileno()],
-                env=os.environ | _environment(),
+                env=os.environ
+                | dict.fromkeys(threads, str(N_THREADS))
+                | {"PYTHONPATH": path, "PYTHONWARNINGS": "ignore"},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
             )
@@ -83,7 +89,7 @@ class Worker:
 
 def serve(handle: int) -> None:
     """Measure what is asked for through a pipe until it is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the other end
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which kills this process
     pipe = Connection(handle)
     while True:
         try:
@@ -95,19 +101,8 @@ def serve(handle: int) -> None:
 
 
 def _attempt(function: Any, cell: Cell, plan: Plan) -> tuple[dict[str, Any] | None, str]:
-    """Return what was measured, or None and the error in one line."""
+    """Return the measurements, or None and the error in one line."""
     try:
         return function(cell, plan), ""
     except Exception as error:
         return None, " ".join(f"{type(error).__name__}: {error}".split()).rstrip(":")
-
-
-def _environment() -> dict[str, str]:
-    threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    path = os.pathsep.join(entry for entry in sys.path if entry)
-    return dict.fromkeys(threads, str(N_THREADS)) | {"PYTHONPATH": path, "PYTHONWARNINGS": "ignore"}
-
-
-def _how_it_ended(code: int) -> str:
-    how = f"by {signal.Signals(-code).name}; perhaps memory ran out" if code < 0 else f"with code {code}"
-    return f"its process ended {how}"

@@ -1,1 +1,1 @@
-"""The experiments: a module for each, which ends with EXPERIMENT."""
+"""The experiments of the paper."""

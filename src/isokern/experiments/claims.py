@@ -1,0 +1,110 @@
+"""Judge the paper's claims by what was measured on each data set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+from isokern.experiments import settings
+from isokern.experiments.experiment import Record, Verdict, is_stopped
+from isokern.experiments.tables import accuracy_text, datasets_in, having, mean, seconds_text, select, sizes_in
+
+Outcome = tuple[bool, str]  # whether the claim holds on a data set, and the numbers
+Outcomes = Callable[[Sequence[Record]], Mapping[str, Outcome]]  # of the data sets that can be judged
+Judge = Callable[..., Outcome]
+Pair = tuple[str, str]  # a method and the key of a measurement
+
+NO_MEASUREMENTS = "no measurements"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim that must hold on every data set."""
+
+    text: str
+    rule: str
+    outcomes: Outcomes
+    datasets: tuple[str, ...] = ()  # the data sets that count, if not all
+    where: str = "on every data set"
+    otherwise: str = NO_MEASUREMENTS  # the finding if no data set can be judged
+
+    def judge(self, records: Sequence[Record]) -> Verdict:
+        """Return the verdict; it names the data sets that cannot be judged because runs were stopped."""
+        records = [record for record in records if not self.datasets or record["dataset"] in self.datasets]
+        outcomes = self.outcomes(records)
+        judged = [(name, *outcomes[name]) for name in datasets_in(records) if name in outcomes]
+        held = [f"{name} ({numbers})" for name, holds, numbers in judged if holds]
+        failed = [f"{name} ({numbers})" for name, holds, numbers in judged if not holds]
+        stopped = [name for name in datasets_in(filter(is_stopped, records)) if name not in outcomes]
+        found = f"on {len(held)} of {len(judged)} data sets" if judged else self.otherwise
+        found += f": {', '.join(held)}" if held else ""
+        found += f"; not on {', '.join(failed)}" if failed else ""
+        found += f"; not judged because runs were stopped: {', '.join(stopped)}" if stopped else ""
+        return Verdict(self.text, f"{self.rule}, {self.where}", not failed if judged else None, found)
+
+
+def judging(*claims: Claim) -> Callable[[Sequence[Record]], list[Verdict]]:
+    """Return the ``verdicts`` of an experiment."""
+    return lambda records: [claim.judge(records) for claim in claims]
+
+
+def by_means(judge: Judge, *pairs: Pair) -> Outcomes:
+    """Judge each data set by the means of (method, key) pairs, where all of them were measured."""
+    return partial(_outcomes, judge, pairs, mean)
+
+
+def by_ends(judge: Judge, axis: str, *pairs: Pair) -> Outcomes:
+    """Judge each data set by the Ends of (method, key) pairs along an axis, where all of them were measured."""
+    return partial(_outcomes, judge, pairs, partial(_ends, axis))
+
+
+def _outcomes(judge: Judge, pairs: Sequence[Pair], summarise: Any, records: Sequence[Record]) -> dict[str, Outcome]:
+    outcomes = {}
+    for dataset in datasets_in(records):
+        found = [summarise(select(records, dataset=dataset, method=method), key) for method, key in pairs]
+        if None not in found:
+            outcomes[dataset] = judge(*found)
+    return outcomes
+
+
+class Ends(NamedTuple):
+    """The smallest and the largest measured value of an axis, and the means there."""
+
+    smallest: int
+    largest: int
+    first: float
+    last: float
+
+
+def _ends(axis: str, records: Sequence[Record], key: str) -> Ends | None:
+    measured = having(records, key)
+    sizes = sizes_in(measured, axis)
+    if len(sizes) < 2:
+        return None
+    first, last = (mean(measured, key, **{axis: size}) or 0.0 for size in (sizes[0], sizes[-1]))
+    return Ends(sizes[0], sizes[-1], first, last)
+
+
+def not_less_accurate(
+    ours: str, other: str, text: str = "", *, tolerance: float = settings.TOLERANCE, remark: str = "", **options: Any
+) -> Claim:
+    """Claim that a method's mean accuracy is not lower than another's by the tolerance or more."""
+
+    def judge(first: float, second: float) -> Outcome:
+        # Rounded, so that a difference of exactly the tolerance does not depend on the last bit.
+        is_met = round(first - second, 9) > -tolerance
+        return is_met, f"{accuracy_text(first)} vs {accuracy_text(second)}"
+
+    if not text:
+        text = f"{ours} is at least as accurate as {other}"
+        text += " (not a rival in the paper)" if other.endswith(settings.FROM_DATA) else ""
+    rule = f"mean accuracy not lower by {tolerance} or more" if tolerance else "mean accuracy higher"
+    outcomes = by_means(judge, (ours, "accuracy"), (other, "accuracy"))
+    return Claim(text, rule + remark, outcomes, **options)
+
+
+def times_faster(ratio: float, slow: float, *fast: float) -> Outcome:
+    """Judge whether one time is at least so many times the sum of others."""
+    return slow >= ratio * sum(fast), f"{seconds_text(sum(fast))} s vs {seconds_text(slow)} s"
