@@ -1,9 +1,8 @@
-r"""The tables of the paper's text, parsed, for tests that hold our copies of the figures against them.
+r"""Parse the tables of the paper's text, for tests that compare our copies of its numbers with them.
 
 ``paper_tables()["tbl:main_results"]`` is a list of rows, each a list of cells in plain text: ``"url"``, ``".67"``,
-``"65,319"``, ``"-ME-"``, ``"> 1 week"``, ``""``. A cell over two columns is followed by an empty one, so that the place
-of a cell is its column. ``by_dataset(rows)`` keeps the rows of data sets under their names as we spell them, and
-``number(cell)`` makes a number of a cell, or None if it is none.
+``"65,319"``, ``"-ME-"``, ``"> 1 week"``, ``""``. Empty cells follow a cell that spans several columns, so that the
+index of a cell is its column.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import pytest
 from isokern.data import list_datasets
 
 DATASETS = [info.name for info in list_datasets()]
-SPELT = {"minst": "mnist", "covtype": "covertype"}
+SPELLINGS = {"minst": "mnist", "covtype": "covertype"}
 
 _RULES = re.compile(r"\\(?:toprule|midrule|bottomrule|hline|cline\{[^}]*\}|cmidrule(?:\([^)]*\))?\{[^}]*\})")
 _WRAPPERS = [
@@ -36,29 +35,29 @@ _MULTICOLUMN = re.compile(r"\\multicolumn\{(\d+)\}\{[^{}]*\}\{(.*)\}", flags=re.
 
 
 def paper_text():
-    """Return the paper's text, or skip the test if it is not at hand."""
+    """Return the paper's text, or skip the test if it is not available."""
     root = Path(__file__).parents[1]
     data = Path(os.environ.get("ISOKERN_DATA", root.parent / "shared" / "data"))
     path = Path(os.environ.get("ISOKERN_PAPER", data.parent / "paper.tex"))
     if not path.is_file():
-        pytest.skip("the paper's text is not at hand; set ISOKERN_PAPER to where it is")
+        pytest.skip("the paper's text is not available; set ISOKERN_PAPER to its path")
     return path.read_text(encoding="utf-8")
 
 
-def paper_tables(text=None):
+def paper_tables():
     """Return the rows of each table, headings included, by the table's label."""
-    tables = re.findall(r"\\begin\{table\*?\}.*?\\end\{table\*?\}", text or paper_text(), flags=re.DOTALL)
+    tables = re.findall(r"\\begin\{table\*?\}.*?\\end\{table\*?\}", paper_text(), flags=re.DOTALL)
     return {re.search(r"\\label\{([^}]*)\}", table)[1]: _rows(table) for table in tables}
 
 
 def by_dataset(rows):
-    """Return the cells after the first one of the rows that begin with a data set's name, by that name."""
-    named = {SPELT.get(row[0], row[0]): row[1:] for row in rows}
+    """Return the rows that begin with a data set's name, without it, by our spelling of the name."""
+    named = {SPELLINGS.get(row[0], row[0]): row[1:] for row in rows}
     return {name: cells for name, cells in named.items() if name in DATASETS}
 
 
 def number(cell):
-    """Return a cell's number: an int where it has no point, a float where it has one, None where it is none."""
+    """Return a cell as int or, with a decimal point, float, and None if it is not a number."""
     digits = cell.replace(",", "")
     if not re.fullmatch(r"\d+|\d*\.\d+", digits):
         return None
@@ -72,7 +71,7 @@ def _rows(table):
 
 
 def _cells(part):
-    """Return a cell, and the empty ones that it lies over."""
+    """Return a cell, and empty ones for the other columns that it spans."""
     wide = _MULTICOLUMN.fullmatch(part)
     return [_plain(wide[2]), *[""] * (int(wide[1]) - 1)] if wide else [_plain(part)]
 

@@ -12,7 +12,6 @@ import re
 import socket
 import threading
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pooch
@@ -21,27 +20,28 @@ from scipy import sparse
 
 from isokern.data import list_datasets, load_dataset
 from isokern.data.datasets import DatasetInfo
+from paper_tables import paper_text
 
 PACKERS = {"": bytes, ".bz2": bz2.compress, ".xz": lzma.compress, ".gz": gzip.compress}
 
 ELEVEN = list_datasets()
 STAND_INS = list_datasets(stand_ins=True)[len(ELEVEN) :]
 
-# Small data sets of every kind that there is.
+# Small data sets of every kind.
 PAIR = DatasetInfo("pair", 6, 4, 3, 0.5, ("pair.bz2", "pair.t.bz2"))
 WHOLE = DatasetInfo("whole", 8, 2, 3, 0.5, ("whole.xz",), also_called=("the.whole",))
 SPARSE = replace(PAIR, name="sparse", density=0.005)
 MANY = replace(PAIR, name="many", n_classes=4, second_class=(1, 3), divisor=255.0)
 STAND_IN = replace(WHOLE, name="stand-in", folder=None, stands_for="whole", also_called=())
 
-TEXT = b"".join(b"%d 1:%d 2:7\n" % (k % 4, k) for k in range(10))
-LINES = TEXT.splitlines(keepends=True)
-TRAIN, TEST = b"".join(LINES[:6]), b"".join(LINES[6:])
+LINES = [b"%d 1:%d 2:7\n" % (k % 4, k) for k in range(10)]
+TRAIN, TEST, TEXT = b"".join(LINES[:6]), b"".join(LINES[6:]), b"".join(LINES)
+PACKED = {"pair.bz2": bz2.compress(TRAIN), "pair.t.bz2": bz2.compress(TEST)}
 
 
 @pytest.fixture(autouse=True)
 def tiny_catalogue(monkeypatch, tmp_path):
-    """Add the small data sets, and keep everybody's own folders out of it."""
+    """Add the small data sets, and use none of the user's own folders."""
     monkeypatch.setattr("isokern.data.catalogue.PAPER", (*ELEVEN, PAIR, WHOLE, SPARSE, MANY))
     monkeypatch.setattr("isokern.data.catalogue.STAND_INS", (*STAND_INS, STAND_IN))
     monkeypatch.setattr("pooch.os_cache", lambda name: tmp_path / "cache" / name)
@@ -64,46 +64,23 @@ def pair(tmp_path):
 
 @pytest.fixture
 def whole(tmp_path):
-    """Return a folder with the one file of the whole."""
+    """Return a folder with a single file."""
     return write(tmp_path / "data", whole=TEXT)
 
 
-# The table
+# -- descriptions; test_experiments_settings.py compares names and sizes with the paper's
 
 
-def test_the_eleven_data_sets_of_the_paper_are_listed():
-    names = "url news20.binary rcv1.binary real-sim smallNORB cifar-10 epsilon mnist a9a covertype ijcnn1"
-    assert [info.name for info in ELEVEN] == names.split()
-
-
-def test_stand_ins_are_listed_when_asked_for():
-    names = {info.name for info in ELEVEN}
+def test_the_eleven_data_sets_are_listed_and_stand_ins_if_asked_for():
+    names = "url news20.binary rcv1.binary real-sim smallNORB cifar-10 epsilon mnist a9a covertype ijcnn1".split()
+    assert [info.name for info in ELEVEN] == names
     assert len(STAND_INS) == 4
     assert all(info.stands_for in names and info.note and not info.urls for info in STAND_INS)
-    assert not names & {info.name for info in STAND_INS}
+    assert set(names).isdisjoint(info.name for info in STAND_INS)
 
 
-@pytest.fixture(scope="module")
-def paper():
-    """Return the paper's text, which lies beside the folder of data sets."""
-    root = Path(__file__).parents[1]
-    beside = Path(os.environ.get("ISOKERN_DATA", root.parent / "shared" / "data")).parent / "paper.tex"
-    if not beside.exists():
-        pytest.skip("the paper's text is not beside the folder of data sets")
-    return beside.read_text()
-
-
-def test_the_table_is_that_of_the_paper(paper):
-    for info in ELEVEN:
-        row = next(
-            line for line in paper.splitlines() if re.match(rf"\s*{re.escape(info.name)} & [\d,]+ & [\d,]+ &", line)
-        )
-        numbers = [float(cell.strip().rstrip("\\ ").replace(",", "")) for cell in row.split("&")[1:]]
-        assert [info.n_train, info.n_test, info.n_features] == numbers[:3]
-        assert info.density == pytest.approx(numbers[3] / 100)
-
-
-def test_the_two_classes_are_those_of_the_paper(paper):
+def test_the_two_classes_are_those_of_the_paper():
+    paper = paper_text()
     for info in ELEVEN:
         footnote = re.search(rf"{re.escape(info.name)}: \$\\{{([\d, ]+)\\}}\$ and", paper)
         expected = tuple(int(label) for label in footnote[1].split(",")) if footnote else ()
@@ -111,13 +88,9 @@ def test_the_two_classes_are_those_of_the_paper(paper):
         assert (info.n_classes > 2) == bool(expected)
 
 
-def test_sets_of_less_than_one_percent_are_sparse():
-    is_sparse = {info.name for info in ELEVEN if info.is_sparse}
-    assert is_sparse == {"url", "news20.binary", "rcv1.binary", "real-sim"}
-
-
-def test_dense_sets_beyond_a_gigabyte_are_float32():
-    assert {info.name for info in ELEVEN if info.dtype is np.float32} == {"smallNORB", "cifar-10", "epsilon"}
+def test_sets_below_one_percent_are_sparse_and_dense_ones_above_a_gigabyte_float32():
+    assert {i.name for i in ELEVEN if i.is_sparse} == {"url", "news20.binary", "rcv1.binary", "real-sim"}
+    assert {i.name for i in ELEVEN if i.dtype is np.float32} == {"smallNORB", "cifar-10", "epsilon"}
 
 
 def test_the_addresses_are_those_of_the_libsvm_site():
@@ -127,7 +100,7 @@ def test_the_addresses_are_those_of_the_libsvm_site():
     assert urls["mnist"] == (f"{site}/multiclass/mnist.bz2", f"{site}/multiclass/mnist.t.bz2")
 
 
-# Rows and labels
+# -- rows and labels
 
 
 def test_an_official_split_is_kept_in_order(pair):
@@ -137,18 +110,11 @@ def test_an_official_split_is_kept_in_order(pair):
     assert data.name == "pair"
 
 
-def test_a_file_without_a_split_is_split_at_random_always_the_same(whole):
-    first, second = load_dataset("whole", whole), load_dataset("whole", whole)
-    np.testing.assert_array_equal(first.X_train, second.X_train)
-    assert first.X_train.shape == (8, 3)
-    assert first.X_test.shape == (2, 3)
-    rows = np.concatenate([first.X_train[:, 0], first.X_test[:, 0]])
-    assert rows.tolist() == [2, 8, 4, 9, 1, 6, 7, 3, 0, 5]
-
-
-def test_labels_stay_with_their_rows(whole):
+def test_a_file_without_a_split_is_always_split_in_the_same_random_way(whole):
     data = load_dataset("whole", whole, two_classes=False)
-    np.testing.assert_array_equal(data.y_train, data.X_train[:, 0] % 4)
+    assert data.X_train[:, 0].tolist() == [2, 8, 4, 9, 1, 6, 7, 3]
+    assert data.X_test[:, 0].tolist() == [0, 5]
+    np.testing.assert_array_equal(data.y_train, data.X_train[:, 0] % 4)  # labels stay with their rows
     np.testing.assert_array_equal(data.y_test, data.X_test[:, 0] % 4)
 
 
@@ -163,59 +129,47 @@ def test_two_labels_become_0_and_1(labels, tmp_path):
     assert load_dataset("pair", folder, two_classes=False).y_train.tolist() == [int(labels[k % 2]) for k in range(6)]
 
 
-def test_many_labels_become_the_paper_s_two_classes_unless_they_are_wanted(pair):
-    assert load_dataset("many", pair).y_train.tolist() == [0, 1, 0, 1, 0, 1]
+def test_more_labels_become_the_paper_s_two_classes_and_pixels_are_divided_by_255(pair):
+    data = load_dataset("many", pair)
+    assert data.y_train.tolist() == [0, 1, 0, 1, 0, 1]
     assert load_dataset("many", pair, two_classes=False).y_train.tolist() == [0, 1, 2, 3, 0, 1]
-
-
-def test_pixels_are_divided_by_255(pair):
-    np.testing.assert_array_equal(load_dataset("many", pair).X_train[:, 1], [7 / 255] * 6)
+    np.testing.assert_array_equal(data.X_train[:, 1], [7 / 255] * 6)
 
 
 def test_sparse_sets_are_csr_and_equal_to_dense_ones(pair):
-    data = load_dataset("sparse", pair)
-    assert sparse.issparse(data.X_train)
-    assert data.X_train.format == "csr"
-    np.testing.assert_array_equal(data.X_train.toarray(), load_dataset("pair", pair).X_train)
+    X = load_dataset("sparse", pair).X_train
+    assert sparse.issparse(X)
+    assert X.format == "csr"
+    np.testing.assert_array_equal(X.toarray(), load_dataset("pair", pair).X_train)
 
 
-# Files
+# -- files
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
-def test_files_are_found_packed_or_not(suffix, tmp_path):
+def test_files_are_found_compressed_or_not(suffix, tmp_path):
     pack = PACKERS[suffix]
     write(tmp_path, **{f"pair{suffix}": pack(TRAIN), f"pair.t{suffix}": pack(TEST)})
     assert load_dataset("pair", tmp_path).X_test[0, 0] == 6
 
 
 @pytest.mark.parametrize("stem", ["whole", "the.whole"])
-def test_a_ready_pair_is_found_in_the_place_of_one_file(stem, tmp_path):
-    write(tmp_path, **{f"{stem}.train": b"".join(LINES[:8]), f"{stem}.test": b"".join(LINES[8:])})
-    data = load_dataset("whole", tmp_path)
+def test_a_file_is_found_by_its_other_name_and_as_a_pair(stem, tmp_path):
+    write(tmp_path / "one", **{f"{stem}.gz": gzip.compress(TEXT)})
+    assert load_dataset("whole", tmp_path / "one").X_train.shape == (8, 3)
+    write(tmp_path / "two", **{f"{stem}.train": b"".join(LINES[:8]), f"{stem}.test": b"".join(LINES[8:])})
+    data = load_dataset("whole", tmp_path / "two")
     assert data.X_train[:, 0].tolist() == list(range(8))
     assert data.X_test[:, 0].tolist() == [8, 9]
 
 
-def test_a_file_is_found_by_its_other_name(tmp_path):
-    write(tmp_path, **{"the.whole.gz": gzip.compress(TEXT)})
-    assert load_dataset("whole", tmp_path).X_train.shape == (8, 3)
-
-
-def test_files_are_looked_for_in_the_folder_that_the_environment_names(pair, monkeypatch):
+def test_files_are_searched_in_the_folder_given_or_else_in_isokern_data_and_the_cache(pair, tmp_path, monkeypatch):
     assert PAIR.find() is None
+    cache = write(tmp_path / "cache" / "isokern", **{"pair": TRAIN, "pair.t": TEST})
+    assert PAIR.find() == (cache / "pair", cache / "pair.t")
     monkeypatch.setenv("ISOKERN_DATA", str(pair))
     assert PAIR.find() == (pair / "pair", pair / "pair.t")
     assert load_dataset("pair").X_train.shape == (6, 3)
-
-
-def test_files_are_looked_for_in_the_cache(tmp_path):
-    cache = write(tmp_path / "cache" / "isokern", **{"pair": TRAIN, "pair.t": TEST})
-    assert PAIR.find() == (cache / "pair", cache / "pair.t")
-
-
-def test_a_folder_that_is_given_is_the_only_one(pair, tmp_path, monkeypatch):
-    monkeypatch.setenv("ISOKERN_DATA", str(pair))
     assert PAIR.find(tmp_path) is None
 
 
@@ -236,46 +190,44 @@ def test_half_of_a_pair_is_not_found(pair):
 )
 def test_another_number_of_rows_is_an_error_that_names_the_file(name, files, file, expected, found, tmp_path):
     write(tmp_path, **files)
-    message = f"{tmp_path / file} must have {expected} rows; got {found}. It is another file, or not whole"
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with pytest.raises(ValueError, match=re.escape(f"{tmp_path / file} must have {expected} rows; got {found}.")):
         load_dataset(name, tmp_path)
 
 
-def test_more_columns_than_the_table_says_are_an_error_that_names_the_file(tmp_path):
+def test_more_columns_than_expected_are_an_error_that_names_the_file(tmp_path):
     write(tmp_path, **{"pair": TRAIN.replace(b"2:7", b"4:7"), "pair.t": TEST})
     with pytest.raises(ValueError, match=r"pair, line 1: .*4"):
         load_dataset("pair", tmp_path)
 
 
 def test_an_unknown_name_is_an_error_that_lists_the_known_ones():
-    with pytest.raises(
-        ValueError, match=r'name must be one of "url", .* or "stand-in"; got "rcv1"\. Did you mean "rcv1.'
-    ):
+    message = r'name must be one of "url", .* or "stand-in"; got "rcv1"\. Did you mean "rcv1.'
+    with pytest.raises(ValueError, match=message):
         load_dataset("rcv1")
 
 
-# Downloads
+# -- downloads
 
 
 @pytest.fixture
 def site(tmp_path, monkeypatch):
-    """Return a function that serves files as the LIBSVM site would; it returns the list of what is asked for."""
+    """Return a function that serves files like the LIBSVM site, and returns the list of requests."""
     servers = []
 
     def serve(**files):
         write(tmp_path / "site" / "binary", **files)
-        asked = []
+        requests = []
 
         class Handler(http.server.SimpleHTTPRequestHandler):
             def log_message(self, *_):
-                asked.append(self.path)
+                requests.append(self.path)
 
         handler = functools.partial(Handler, directory=tmp_path / "site")
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         servers.append(server)
         monkeypatch.setattr("isokern.data.datasets.SITE", f"http://127.0.0.1:{server.server_port}")
-        return asked
+        return requests
 
     yield serve
     for server in servers:
@@ -283,46 +235,27 @@ def site(tmp_path, monkeypatch):
         server.server_close()
 
 
-PACKED = {"pair.bz2": bz2.compress(TRAIN), "pair.t.bz2": bz2.compress(TEST)}
-
-
-def test_files_are_downloaded_into_the_cache_once(site, tmp_path):
-    asked = site(**PACKED)
+def test_files_are_downloaded_into_the_cache_once_without_a_word(site, tmp_path, capfd, monkeypatch):
+    logged, level = [], pooch.get_logger().level
+    monkeypatch.setattr(pooch.get_logger(), "handle", logged.append)
+    requests = site(**PACKED)
     for _ in range(2):
         assert load_dataset("pair").X_train.shape == (6, 3)
-    assert asked == ["/binary/pair.bz2", "/binary/pair.t.bz2"]
+    assert requests == ["/binary/pair.bz2", "/binary/pair.t.bz2"]
     assert sorted(os.listdir(tmp_path / "cache" / "isokern")) == ["pair.bz2", "pair.t.bz2"]
-
-
-def test_files_are_downloaded_into_the_folder_that_is_given(site, tmp_path):
-    site(**PACKED)
-    load_dataset("pair", tmp_path / "mine")
-    assert sorted(os.listdir(tmp_path / "mine")) == ["pair.bz2", "pair.t.bz2"]
-
-
-def test_only_the_file_that_is_missing_is_downloaded(site, pair):
-    asked = site(**PACKED)
-    (pair / "pair.t").unlink()
-    assert load_dataset("pair", pair).X_test[0, 0] == 6
-    assert asked == ["/binary/pair.t.bz2"]
-
-
-def test_a_download_writes_nothing_where_there_is_no_terminal(site, capfd):
-    site(**PACKED)
-    load_dataset("pair")
+    assert (logged, pooch.get_logger().level) == ([], level)
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_download_logs_nothing(site, monkeypatch):
-    logged, level = [], pooch.get_logger().level
-    monkeypatch.setattr(pooch.get_logger(), "handle", logged.append)
-    site(**PACKED)
-    load_dataset("pair")
-    assert logged == []
-    assert pooch.get_logger().level == level
+def test_a_missing_file_is_downloaded_into_the_folder_given(site, pair):
+    requests = site(**PACKED)
+    (pair / "pair.t").unlink()
+    assert load_dataset("pair", pair).X_test[0, 0] == 6
+    assert requests == ["/binary/pair.t.bz2"]
+    assert sorted(os.listdir(pair)) == ["pair", "pair.t.bz2"]
 
 
-def test_a_download_shows_how_far_it_is_on_a_terminal(site, capsys, monkeypatch):
+def test_a_download_shows_its_progress_on_a_terminal(site, capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     site(**PACKED)
     load_dataset("pair")
@@ -343,7 +276,7 @@ def test_without_a_network_the_error_says_which_files_to_put_where(tmp_path, mon
         f"pair is not in {cache}, and the download of http://127.0.0.1:{port}/binary/pair.bz2 failed: "
     )
     assert message.endswith(
-        "Put pair.bz2 and pair.t.bz2 there (packed as bz2, xz, gz or zst, or not packed), "
+        "Put pair.bz2 and pair.t.bz2 there (compressed as bz2, xz, gz or zst, or not compressed), "
         "or set ISOKERN_DATA to the folder that has them."
     )
 
@@ -355,30 +288,29 @@ def test_a_file_that_the_site_does_not_have_leaves_nothing_behind(site, tmp_path
     assert os.listdir(tmp_path / "cache" / "isokern") == ["pair.bz2"]
 
 
-def test_nothing_is_downloaded_when_it_must_not_be(site, tmp_path):
-    asked = site(**PACKED)
-    with pytest.raises(
-        FileNotFoundError, match=r"pair is not in .*, and download=False. Put pair.bz2 and pair.t.bz2 there"
-    ):
-        load_dataset("pair", tmp_path, download=False)
-    assert asked == []
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("pair", r"download=False. Put pair.bz2 and pair.t.bz2 there"),
+        ("stand-in", "the site does not have this stand-in for whole"),
+    ],
+)
+def test_stand_ins_are_never_downloaded_and_others_only_if_allowed(name, reason, site, tmp_path):
+    requests = site(**PACKED, whole=TEXT)
+    with pytest.raises(FileNotFoundError, match=f"{name} is not in .*, and {reason}"):
+        load_dataset(name, tmp_path, download=name == "stand-in")
+    assert requests == []
 
 
-def test_a_stand_in_is_never_downloaded(site):
-    asked = site(whole=TEXT)
-    with pytest.raises(FileNotFoundError, match=r"stand-in is not in .*, and it only stands in for whole"):
-        load_dataset("stand-in")
-    assert asked == []
+# -- real files
 
 
-# The real ones
-
-
-@pytest.mark.parametrize("name", ["a9a", "ijcnn1-train", "url-subset"])
-def test_real_data_sets_are_as_the_table_says(name, data_set):
-    folder = data_set({"a9a": "a9a.t", "ijcnn1-train": "ijcnn1.tr", "url-subset": "url_subset"}[name]).parent
+@pytest.mark.parametrize(
+    ("name", "file"), [("a9a", "a9a.t"), ("ijcnn1-train", "ijcnn1.tr"), ("url-subset", "url_subset")]
+)
+def test_real_data_sets_are_as_described(name, file, data_set):
     info = next(info for info in (*ELEVEN, *STAND_INS) if info.name == name)
-    data = load_dataset(name, folder, download=False)
+    data = load_dataset(name, data_set(file).parent, download=False)
     assert data.X_train.shape == (info.n_train, info.n_features)
     assert data.X_test.shape == (info.n_test, info.n_features)
     assert set(data.y_train) == set(data.y_test) == {0, 1}

@@ -1,4 +1,4 @@
-"""The paper's data sets, read as the paper uses them, and fetched where they are not at hand."""
+"""Read the paper's data sets as the paper uses them, and download missing files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isokern.checks import one_of
-from isokern.data.datasets import PAPER, STAND_INS, DatasetInfo, find_file, places, stem_of
+from isokern.data.datasets import PAPER, STAND_INS, DatasetInfo, find_file, search_folders, stem_of
 from isokern.data.download import download as fetch
 from isokern.data.libsvm import read_libsvm
 
@@ -20,7 +20,7 @@ _SPLIT_SEED = 0
 
 
 class Dataset(NamedTuple):
-    """Rows to learn from and rows to test on, and their labels."""
+    """Training and test rows with their labels."""
 
     X_train: Any
     y_train: NDArray[np.int64]
@@ -30,17 +30,17 @@ class Dataset(NamedTuple):
 
 
 def list_datasets(*, stand_ins: bool = False) -> list[DatasetInfo]:
-    """Return what is known of the paper's eleven data sets.
+    """Return descriptions of the paper's eleven data sets.
 
     Parameters
     ----------
     stand_ins : bool, default=False
-        Whether to add the substitutes for some of them, which are smaller or rebuilt, and never downloaded.
+        Whether to add substitutes for some of them, which are smaller or rebuilt, and never downloaded.
 
     Returns
     -------
     list of DatasetInfo
-        In the paper's order. ``info.find()`` tells where the files are, if they are there.
+        In the paper's order. ``info.find()`` returns the paths of the files, if they are available.
 
     Examples
     --------
@@ -62,31 +62,31 @@ def load_dataset(
     download: bool = True,
     n_jobs: int | None = None,
 ) -> Dataset:
-    """Read one of the paper's data sets, split into training and test rows as there.
+    """Read one of the paper's data sets, with the paper's split into training and test rows.
 
-    Where there is no official split, rows are drawn at random, always the same ones.
+    Without an official split, the rows are split at random, always in the same way.
 
     Parameters
     ----------
     name : str
         A name that :func:`list_datasets` lists.
     folder : str or path, default=None
-        Where the files are, as at the LIBSVM site or packed in another way (bz2, xz, gz, zst or not at all). None means
-        the folder that the environment variable ISOKERN_DATA names, then the cache.
+        The folder with the files of the LIBSVM site, compressed (bz2, xz, gz, zst) or not. None means the folder in
+        the environment variable ISOKERN_DATA, then the cache.
     two_classes : bool, default=True
-        Whether labels are 0 and 1: 1 is the larger of two labels, or stands for the labels that the paper makes one
-        class where there are more. Otherwise, the integers in the files.
+        Whether labels are 0 and 1: 1 is the larger of two labels or, if there are more, stands for the labels that the
+        paper combines to one class. Otherwise, labels are the integers in the files.
     download : bool, default=True
-        Whether files that are not there are fetched from the LIBSVM site, into ``folder`` or the cache.
+        Whether to download missing files from the LIBSVM site, into ``folder`` or the cache.
     n_jobs : int, default=None
-        Threads for reading; None means as many as OpenMP allows.
+        The number of threads for reading; None means as many as OpenMP allows.
 
     Returns
     -------
     Dataset
-        The named tuple (X_train, y_train, X_test, y_test, name). X is an array, or CSR where fewer than one value in a
-        hundred is not 0; float64, or float32 where an array would otherwise take more than a gigabyte. Pixels lie
-        between 0 and 1.
+        The named tuple (X_train, y_train, X_test, y_test, name). X is CSR if fewer than 1 % of the values are nonzero,
+        else an array; float64, or float32 if an array of float64 would take more than a gigabyte. Pixels are scaled to
+        [0, 1].
 
     Examples
     --------
@@ -96,21 +96,17 @@ def load_dataset(
     Traceback (most recent call last):
     ValueError: name must be one of ...; got "a9b". Did you mean "a9a"?
     """
-    info = _info(name)
-    paths = info.find(folder) or _fetched(info, folder, download)
+    known = {info.name: info for info in list_datasets(stand_ins=True)}
+    if name not in known:
+        raise ValueError(f'name must be one of {one_of(known)}; got "{name}".{did_you_mean(name, known)}')
+    info = known[name]
+    paths = info.find(folder) or _fetch_missing(info, folder, download)
     parts = [_read(info, path, n_jobs) for path in paths]
     train, test = parts if len(parts) == 2 else _split(info, *parts[0], paths[0])
     for path, (_, y), n in zip((paths[0], paths[-1]), (train, test), (info.n_train, info.n_test), strict=True):
         _check_rows(path, len(y), n)
     labels = [_labels(info, y, train[1], two_classes) for _, y in (train, test)]
     return Dataset(train[0], labels[0], test[0], labels[1], info.name)
-
-
-def _info(name: str) -> DatasetInfo:
-    known = {info.name: info for info in (*PAPER, *STAND_INS)}
-    if name in known:
-        return known[name]
-    raise ValueError(f'name must be one of {one_of(known)}; got "{name}".{did_you_mean(name, known)}')
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -127,9 +123,9 @@ def _read(info: DatasetInfo, path: Path, n_jobs: int | None) -> tuple[Any, NDArr
 
 
 def _split(info: DatasetInfo, X: Any, y: NDArray[np.float64], path: Path) -> Any:
-    """Return rows drawn at random, as many as in the paper, and the others."""
+    """Return as many random rows as the paper trains on, and the others."""
     _check_rows(path, len(y), info.n_train + info.n_test)
-    # This generator is the one whose numbers NumPy promises never to change.
+    # NumPy promises never to change the numbers of this generator.
     order = np.random.RandomState(_SPLIT_SEED).permutation(len(y))
     train, test = order[: info.n_train], order[info.n_train :]
     return (X[train], y[train]), (X[test], y[test])
@@ -138,7 +134,7 @@ def _split(info: DatasetInfo, X: Any, y: NDArray[np.float64], path: Path) -> Any
 def _check_rows(path: Path, n: int, expected: int) -> None:
     if n != expected:
         raise ValueError(
-            f"{path} must have {expected:,} rows; got {n:,}. It is another file, or not whole: replace it."
+            f"{path} must have {expected:,} rows; got {n:,}. Replace it: it is another file or incomplete."
         )
 
 
@@ -148,16 +144,13 @@ def _labels(info: DatasetInfo, y: NDArray[Any], y_train: NDArray[Any], two_class
     return np.isin(y, info.second_class or y_train.max()).astype(np.int64)
 
 
-def _fetched(info: DatasetInfo, folder: str | os.PathLike[str] | None, may_download: bool) -> tuple[Path, ...]:
-    """Return the paths of the files, those that are not there downloaded."""
-    target = places(folder)[-1]
+def _fetch_missing(info: DatasetInfo, folder: str | os.PathLike[str] | None, may_download: bool) -> tuple[Path, ...]:
+    """Return the paths of the files after missing ones were downloaded."""
     if not info.urls:
-        raise FileNotFoundError(
-            _missing(info, folder, f"it only stands in for {info.stands_for}: it is not at the site")
-        )
+        raise FileNotFoundError(_missing(info, folder, f"the site does not have this stand-in for {info.stands_for}"))
     if not may_download:
         raise FileNotFoundError(_missing(info, folder, "download=False"))
-    paths = []
+    target, paths = search_folders(folder)[-1], []
     for url, file in zip(info.urls, info.files, strict=True):
         try:
             paths.append(find_file(target, stem_of(file)) or fetch(url, target))
@@ -166,9 +159,9 @@ def _fetched(info: DatasetInfo, folder: str | os.PathLike[str] | None, may_downl
     return tuple(paths)
 
 
-def _missing(info: DatasetInfo, folder: str | os.PathLike[str] | None, why: str) -> str:
+def _missing(info: DatasetInfo, folder: str | os.PathLike[str] | None, reason: str) -> str:
     named = "" if folder is not None else ", or set ISOKERN_DATA to the folder that has them"
     return (
-        f"{info.name} is not in {' or '.join(map(str, places(folder)))}, and {why}. "
-        f"Put {' and '.join(info.files)} there (packed as bz2, xz, gz or zst, or not packed){named}."
+        f"{info.name} is not in {' or '.join(map(str, search_folders(folder)))}, and {reason}. "
+        f"Put {' and '.join(info.files)} there (compressed as bz2, xz, gz or zst, or not compressed){named}."
     )

@@ -1,10 +1,11 @@
-"""What is known of the paper's data sets, and where their files are looked for."""
+"""Describe the paper's data sets, and find their files."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,29 +23,29 @@ class DatasetInfo:
     Attributes
     ----------
     name : str
-        As in the paper.
+        The paper's name.
     n_train, n_test : int
-        The number of rows to learn from, and to test on.
+        The number of training and test rows.
     n_features : int
         The number of columns.
     density : float
-        The share of values that are not 0.
+        The share of nonzero values.
+    files : tuple of str
+        The names of the files at the LIBSVM site: training and test rows, or one file that is split at random.
+    folder : str or None
+        The folder at the LIBSVM site; None if it does not have them.
     n_classes : int
         The number of classes in the files.
-    files : tuple of str
-        The files' names at the LIBSVM site: training and test rows, or one file that is split at random.
-    folder : str or None
-        Where they are at the LIBSVM site; None for those that are not there.
     second_class : tuple of int
-        The labels that make up the second class where more than two are made two.
+        The labels that form the second class if the paper reduces more classes to two.
     divisor : float
-        What the values in the files are divided by.
+        The values in the files are divided by this.
     also_called : tuple of str
-        Other names under which a file without an official split is found.
+        Other names of a file without an official split.
     stands_for : str or None
         The name of the data set that this one is a substitute for.
     note : str
-        What else to keep in mind.
+        Differences from the paper's data set.
     """
 
     name: str
@@ -63,37 +64,37 @@ class DatasetInfo:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether fewer than one value in a hundred is not 0; then rows are read as CSR."""
+        """Whether fewer than 1 % of the values are nonzero; then rows are read as CSR."""
         return self.density < 0.01
 
     @property
     def dtype(self) -> type[np.floating[Any]]:
-        """float32 where an array of float64 would take more than a gigabyte, else float64."""
+        """float32 if a dense array of float64 would take more than a gigabyte, else float64."""
         n_bytes = 8 * (self.n_train + self.n_test) * self.n_features
         return np.float32 if not self.is_sparse and n_bytes > 2**30 else np.float64
 
     @property
     def urls(self) -> tuple[str, ...]:
-        """The addresses of the files; none for a substitute."""
+        """The addresses of the files; empty for a substitute."""
         return () if self.folder is None else tuple(f"{SITE}/{self.folder}/{file}" for file in self.files)
 
     def find(self, folder: str | os.PathLike[str] | None = None) -> tuple[Path, ...] | None:
-        """Return the paths of the files, or None if they are not all in one place.
+        """Return the paths of the files, or None if no folder has all of them.
 
         Parameters
         ----------
         folder : str or path, default=None
-            Where to look; None means the folder that the environment variable ISOKERN_DATA names, then the cache.
+            The folder to search; None means the folder in the environment variable ISOKERN_DATA, then the cache.
         """
-        for place in places(folder):
+        for searched in search_folders(folder):
             for stems in self._stems():
-                paths = [find_file(place, stem) for stem in stems]
-                if all(paths):
-                    return tuple(path for path in paths if path)
+                paths = [path for stem in stems if (path := find_file(searched, stem))]
+                if len(paths) == len(stems):
+                    return tuple(paths)
         return None
 
     def _stems(self) -> Iterator[tuple[str, ...]]:
-        """Yield the sets of files, named without endings such as .bz2, that the rows can be read from."""
+        """Yield the sets of files that have all rows, named without suffixes such as .bz2."""
         first, *others = (stem_of(file) for file in self.files)
         if others:
             yield (first, *others)
@@ -103,8 +104,8 @@ class DatasetInfo:
             yield (f"{stem}.train", f"{stem}.test")
 
 
-def places(folder: str | os.PathLike[str] | None) -> list[Path]:
-    """Return the folders to look into; what is downloaded goes into the last."""
+def search_folders(folder: str | os.PathLike[str] | None) -> list[Path]:
+    """Return the folders to search; downloads go into the last."""
     if folder is not None:
         return [Path(folder).expanduser()]
     named = os.environ.get("ISOKERN_DATA")
@@ -112,57 +113,41 @@ def places(folder: str | os.PathLike[str] | None) -> list[Path]:
 
 
 def stem_of(file: str) -> str:
-    """Return a file's name without the ending of a packed file."""
+    """Return a file's name without the suffix of a compressed file."""
     return next(file.removesuffix(suffix) for suffix in reversed(_SUFFIXES) if file.endswith(suffix))
 
 
 def find_file(folder: Path, stem: str) -> Path | None:
-    """Return the path of a file, packed or not, or None if it is not there."""
+    """Return the path of a file, compressed or not, or None if it is not there."""
     return next((path for suffix in _SUFFIXES if (path := folder / f"{stem}{suffix}").is_file()), None)
 
 
-# In the order of the paper's table: name, rows to learn from and to test on, columns, share that is not 0. Then files.
+# Ten classes or fewer that the paper reduces to two; pixels are scaled to [0, 1].
+_images = partial(DatasetInfo, folder="multiclass", divisor=255.0)
+_stand_in = partial(DatasetInfo, folder=None)
+
+# In the order of the paper's table: name, training rows, test rows, columns, density and files.
 PAPER = (
     DatasetInfo("url", 30_000, 2_366_130, 3_231_961, 0.000036, ("url_combined.bz2",)),
     DatasetInfo("news20.binary", 15_997, 3_999, 1_355_191, 0.0003, ("news20.binary.bz2",)),
     DatasetInfo("rcv1.binary", 20_242, 677_399, 47_236, 0.0016, ("rcv1_train.binary.bz2", "rcv1_test.binary.bz2")),
     DatasetInfo("real-sim", 57_848, 14_461, 20_958, 0.0024, ("real-sim.bz2",)),
-    DatasetInfo(
-        "smallNORB",
-        24_300,
-        24_300,
-        18_432,
-        1.0,
-        ("smallNORB.xz", "smallNORB.t.xz"),
-        folder="multiclass",
-        n_classes=5,
-        second_class=(1, 4),
-        divisor=255.0,
+    _images(
+        "smallNORB", 24_300, 24_300, 18_432, 1.0, ("smallNORB.xz", "smallNORB.t.xz"), n_classes=5, second_class=(1, 4)
     ),
-    DatasetInfo(
+    _images(
         "cifar-10",
         50_000,
         10_000,
         3_072,
         0.998,
         ("cifar10.bz2", "cifar10.t.bz2"),
-        folder="multiclass",
         n_classes=10,
         second_class=(0, 2, 3, 4, 5),
-        divisor=255.0,
     ),
     DatasetInfo("epsilon", 400_000, 100_000, 2_000, 1.0, ("epsilon_normalized.xz", "epsilon_normalized.t.xz")),
-    DatasetInfo(
-        "mnist",
-        60_000,
-        10_000,
-        780,
-        0.193,
-        ("mnist.bz2", "mnist.t.bz2"),
-        folder="multiclass",
-        n_classes=10,
-        second_class=(3, 4, 6, 7, 9),
-        divisor=255.0,
+    _images(
+        "mnist", 60_000, 10_000, 780, 0.193, ("mnist.bz2", "mnist.t.bz2"), n_classes=10, second_class=(3, 4, 6, 7, 9)
     ),
     DatasetInfo("a9a", 32_561, 16_281, 123, 0.113, ("a9a", "a9a.t")),
     DatasetInfo(
@@ -178,48 +163,44 @@ PAPER = (
 )
 
 STAND_INS = (
-    DatasetInfo(
+    _stand_in(
         "url-subset",
         2_400,
         600,
         3_231_961,
         0.000036,
         ("url_subset",),
-        folder=None,
         stands_for="url",
-        note="3,000 of its rows, with all of its columns; split at random.",
+        note="3,000 of its rows with all columns, split at random.",
     ),
-    DatasetInfo(
+    _stand_in(
         "news20-rebuilt",
         15_962,
         3_991,
         1_350_639,
         0.0003,
         ("news20_rebuilt.train", "news20_rebuilt.test"),
-        folder=None,
         stands_for="news20.binary",
-        note="Made anew from the articles: close to the official file, not equal to it.",
+        note="Rebuilt from the articles; close to the official file, but not equal.",
     ),
-    DatasetInfo(
+    _stand_in(
         "rcv1-subset",
         18_999,
         4_750,
         47_236,
         0.0016,
         ("rcv1_subset.train", "rcv1_subset.test"),
-        folder=None,
         stands_for="rcv1.binary",
         note="23,749 of its documents; not the official split.",
     ),
-    DatasetInfo(
+    _stand_in(
         "ijcnn1-train",
         39_992,
         9_998,
         22,
         0.591,
         ("ijcnn1.tr",),
-        folder=None,
         stands_for="ijcnn1",
-        note="Its training rows only, split at random; columns 1 to 10 filled in by their period of ten.",
+        note="Only its training rows, split at random; columns 1 to 10 are filled in by their period of ten.",
     ),
 )

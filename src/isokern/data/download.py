@@ -1,4 +1,4 @@
-"""Fetch files over the network, with a bar that shows how far it is."""
+"""Download files, with a progress bar on a terminal."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pooch
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-_CHUNK = 2**17
+_CHUNK = 2**17  # bytes
 _TIMEOUT = 30  # seconds without an answer
 
 
 def download(url: str, folder: Path) -> Path:
-    """Fetch a file into a folder under its own name, where it appears once it is whole."""
+    """Download a file into a folder under its own name; it appears there only when it is complete."""
     name = url.rsplit("/", 1)[-1]
     with _progress() as progress, _quiet_pooch():
         downloader = pooch.HTTPDownloader(progressbar=_Bar(progress, name), chunk_size=_CHUNK, timeout=_TIMEOUT)
@@ -37,7 +37,7 @@ def _progress() -> Progress:
 
 @contextmanager
 def _quiet_pooch() -> Iterator[None]:
-    """Keep pooch from writing what the bar says, and advice that is for developers."""
+    """Silence pooch's log, which repeats what the bar shows and adds advice for developers."""
     logger = pooch.get_logger()
     level = logger.level
     logger.setLevel(logging.WARNING)
@@ -48,7 +48,7 @@ def _quiet_pooch() -> Iterator[None]:
 
 
 class _Bar:
-    """A rich progress bar with the interface that pooch knows."""
+    """A rich progress bar with the interface that pooch expects."""
 
     def __init__(self, progress: Progress, name: str) -> None:
         self._progress = progress
@@ -56,7 +56,7 @@ class _Bar:
 
     @property
     def total(self) -> float | None:
-        """The size of the file, or None if the server does not say."""
+        """The size of the file, or None if the server does not send it."""
         return self._progress.tasks[self._task].total
 
     @total.setter
@@ -64,12 +64,12 @@ class _Bar:
         self._progress.update(self._task, total=n_bytes or None)
 
     def update(self, n_bytes: int) -> None:
-        """Add bytes that have come."""
+        """Add received bytes."""
         self._progress.advance(self._task, n_bytes)
 
     def reset(self) -> None:
-        """Begin again at 0; pooch does so at the end, to fill the bar exactly."""
+        """Set the bar to 0; pooch does so at the end, then fills it exactly."""
         self._progress.update(self._task, completed=0)
 
     def close(self) -> None:
-        """Leave the bar as it is: it ends with the download."""
+        """Do nothing: the bar ends with the download."""

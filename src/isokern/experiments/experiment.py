@@ -42,42 +42,21 @@ class Plan:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; None is an empty cell.
-
-    Attributes
-    ----------
-    columns : tuple of str
-        A column of ours has the method's name; the published one stands beside it as ``"<method>, paper"``.
-    rows : list of tuple
-    notes : tuple of str
-        Sentences for below the table.
-    """
+    """A table with notes; the published numbers of a method stand beside ours, in the column "<method>, paper"."""
 
     columns: tuple[str, ...]
-    rows: list[tuple[Any, ...]]
+    rows: list[tuple[Any, ...]]  # None is an empty cell
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether measurements confirm a claim.
-
-    Attributes
-    ----------
-    claim : str
-        The paper's claim in our words.
-    rule : str
-        The rule that decides.
-    holds : bool or None
-        None if there are no measurements.
-    found : str
-        The numbers that decided, in one line: "on 5 of 6 data sets: ...; not on a9a (.842 vs .845)".
-    """
+    """Whether measurements confirm a claim of the paper, by a rule."""
 
     claim: str
     rule: str
-    holds: bool | None
-    found: str
+    holds: bool | None  # None if there are no measurements
+    found: str  # the numbers that decided: "on 5 of 6 data sets: ...; not on a9a (.842 vs .845)"
 
 
 @dataclass(frozen=True)
@@ -98,30 +77,13 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of an experiment.
-
-    Attributes
-    ----------
-    name, title : str
-    records : list of dict
-        The measurements, cell by cell; "stopped" says why one did not finish.
-    table : Table
-        Our numbers beside the published ones.
-    verdicts : list of Verdict
-        Whether the numbers confirm the paper's claims.
-    figure : matplotlib.figure.Figure or None
-        None if the experiment has no figure, nothing was measured or matplotlib is not installed.
-    missing : tuple of str
-        The data sets that are not available.
-    notes : tuple of str
-        How the experiment differs from the paper's.
-    """
+    """The result of an experiment: measurements, our numbers beside the published ones, verdicts and a figure."""
 
     name: str
     title: str
-    records: list[Record]
+    records: list[Record]  # cell by cell; "stopped" says why one did not finish
     table: Table
     verdicts: list[Verdict]
-    figure: Any
-    missing: tuple[str, ...]
-    notes: tuple[str, ...]
+    figure: Any  # of matplotlib; None without a figure, measurements or matplotlib
+    missing: tuple[str, ...]  # the data sets that are not available
+    notes: tuple[str, ...]  # how the experiment differs from the paper's
