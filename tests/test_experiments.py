@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from dataclasses import replace
+from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
 
 from isokern import experiments
+from isokern.data import DatasetInfo
 from isokern.experiments import Plan, Result, Verdict, worker
 from isokern.experiments.plan import make_plan
 from isokern.experiments.records import Records
@@ -133,6 +136,25 @@ def test_fresh_deletes_earlier_records(path):
     Records(path, PLAN).add(cell("square", 1), {"square": 1})
     assert Records(path, PLAN, fresh=True).find(cell("square", 1)) is None
     assert not path.exists()
+
+
+KEPT = Path(__file__).parents[1] / "docs" / "results" / "paper"
+
+
+@pytest.mark.parametrize("name", experiments.NAMES)
+def test_the_measurements_in_the_documentation_are_valid_and_give_its_tables(name, tmp_path, monkeypatch):
+    kept = [json.loads(line) for line in (KEPT / name / "records.jsonl").read_text().splitlines()]
+    files = {line["cell"].get("dataset"): line["files"] for line in kept}
+    sources = {line["cell"].get("source", line["cell"].get("dataset")) for line in kept}
+    # As if the same files were here, and the same version; nothing must be measured again.
+    monkeypatch.setattr(DatasetInfo, "find", lambda info, folder=None: info.name in sources)
+    monkeypatch.setattr("isokern.experiments.records._fingerprint", lambda dataset, plan: files[dataset])
+    monkeypatch.setattr("isokern.__version__", kept[0]["version"])
+    monkeypatch.setattr("isokern.experiments.paper.machines.has_gpu", lambda: False)
+    monkeypatch.setattr(worker.Worker, "measure", Mock(side_effect=AssertionError))
+    shutil.copytree(KEPT / name, tmp_path / name)
+    run(replace(experiments.find(name), draw=None), Plan(scale="full", time_limit=1.0), tmp_path)
+    assert (tmp_path / name / f"{name}.csv").read_text() == (KEPT / name / f"{name}.csv").read_text()
 
 
 # -- the run

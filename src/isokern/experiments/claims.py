@@ -100,7 +100,7 @@ def not_less_accurate(
     if not text:
         text = f"{ours} is at least as accurate as {other}"
         text += " (not a rival in the paper)" if other.endswith(settings.FROM_DATA) else ""
-    rule = f"mean accuracy not lower by {tolerance} or more" if tolerance else "mean accuracy higher"
+    rule = f"mean accuracy higher, or lower by less than {tolerance}" if tolerance else "mean accuracy higher"
     outcomes = by_means(judge, (ours, "accuracy"), (other, "accuracy"))
     return Claim(text, rule + remark, outcomes, **options)
 

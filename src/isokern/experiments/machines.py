@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
 from sklearn.svm import SVC, LinearSVC
 
@@ -21,7 +21,7 @@ from isokern.experiments.experiment import Plan
 from isokern.experiments.measuring import Stopwatch, load_rows
 from isokern.experiments.methods import search_rows
 from isokern.kernels import NamedKernel, gamma_from_data, gamma_from_psi
-from isokern.learners.folds import Split, map_folds, split_rows
+from isokern.learners.folds import map_folds, split_rows
 from isokern.rows import core_rows
 
 Kernel = Callable[[Any, Any], NDArray[np.float64]]
@@ -100,25 +100,17 @@ def non_negative(data: Dataset) -> Dataset:
     return data._replace(X_train=clipped[0], X_test=clipped[1])
 
 
-# -- psi by cross-validation
-
-
 def laplacian_psi(data: Dataset, plan: Plan, seed: int) -> int:
     """Return the psi whose Laplacian kernel, with lambda = ln(psi)/d, is the most accurate with LIBSVM."""
     X, y = search_rows(data.X_train, data.y_train, plan)
     # Every Laplacian kernel is a power of any other, so one matrix serves all psi.
     gamma = gamma_from_data("laplacian", X, np.random.RandomState(seed))
     base = named_kernel("laplacian", gamma)(X, X)
-
-    def accuracy(gram: NDArray[np.float64], split: Split) -> float:
-        train, test = split
-        machine = SVC(kernel="precomputed").fit(gram[np.ix_(train, train)], y[train])
-        return float(machine.score(gram[np.ix_(test, train)], y[test]))
-
     candidates, scores = settings.N_CELLS_SEARCHED[plan.scale], []
     for psi in candidates:
         gram = base ** (gamma_from_psi(psi, X.shape[1]) / gamma)
-        scores.append(np.mean([accuracy(gram, split) for split in _splits(X, y)]))
+        machine, folds = SVC(kernel="precomputed"), StratifiedKFold(settings.N_FOLDS)
+        scores.append(cross_val_score(machine, gram, y, cv=folds).mean())
     return candidates[int(np.argmax(scores))]
 
 
@@ -127,17 +119,13 @@ def isolation_psi(source: str, plan: Plan, seed: int) -> int:
     """Return the psi with which the machine on Voronoi cells is the most accurate."""
     data = load_rows({"dataset": source, "seed": seed}, plan)
     X, y = search_rows(data.X_train, data.y_train, plan)
-    splits = _splits(X, y)
+    splits = split_rows(StratifiedKFold(settings.N_FOLDS), X, y)
     n_least = min(len(train) for train, _ in splits)
     sizes = [psi for psi in settings.N_CELLS_SEARCHED[plan.scale] if psi <= n_least]
     scores = []
     for (train, test), parts in zip(splits, map_folds(voronoi_kernel(sizes[0], seed), X, splits, sizes), strict=True):
-        mapped = (part() for part in parts)  # one psi after another, so that only one is in memory
-        scores.append(
-            [cells_accuracy(train_on_cells(m.kernel, m.train, y[train], seed), m.test, y[test]) for m in mapped]
-        )
-    return sizes[int(np.mean(scores, axis=0).argmax())]
-
-
-def _splits(X: Any, y: NDArray[np.int64]) -> list[Split]:
-    return split_rows(StratifiedKFold(settings.N_FOLDS), X, y)
+        for part in parts:
+            mapped = part()
+            machine = train_on_cells(mapped.kernel, mapped.train, y[train], seed)
+            scores.append(cells_accuracy(machine, mapped.test, y[test]))
+    return sizes[int(np.reshape(scores, (len(splits), len(sizes))).mean(axis=0).argmax())]

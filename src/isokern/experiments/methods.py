@@ -48,14 +48,9 @@ METHODS = {
 
 
 def choose(name: str, X: Any, y: Any, plan: Plan, seed: int) -> tuple[dict[str, Any], dict[str, float]]:
-    """Choose the parameter of one of METHODS by cross-validation on the first of the shuffled training rows.
+    """Return the parameter of a method, chosen by cross-validation on the first training rows, and the time it took.
 
-    Returns
-    -------
-    chosen : dict
-        The parameter by name; empty if the method has none.
-    seconds : dict
-        ``cv_seconds`` and ``cv_cpu_seconds``; empty if there was no choice.
+    Both are empty if the method has no parameter; the time is empty if there is only one candidate.
     """
     method, watch = METHODS[name], Stopwatch()
     if method.searched is None:

@@ -7,7 +7,6 @@ from typing import Any
 from isokern.data import list_datasets
 
 # -- the paper's
-
 LEARNING_RATE = 0.5  # eta, of all learners
 N_PARTITIONINGS = 100  # t
 N_LANDMARKS = 100  # b
@@ -25,7 +24,6 @@ ADARAKER_LAMBDAS_SEARCHED = {
 }
 
 # -- ours, for all experiments
-
 N_THREADS = 2  # of each measurement
 TIME_LIMITS = {"quick": 120.0, "full": 3600.0}  # seconds per cell, by default
 MaxRows = dict[str, tuple[int | None, int | None]]  # by scale, the most training and test rows
@@ -36,13 +34,11 @@ FROM_DATA = ", lambda from data"  # ends the names of rivals that the paper does
 TOLERANCE = 0.005  # accuracies that differ by less count as equal: the paper prints two decimals
 
 # -- feature-map-size
-
 FEATURE_MAP_CELLS = (16, 1024)  # psi
 FEATURE_MAP_ROWS = 1_000  # mapped
 POLYNOMIAL_DEGREE = 2  # h
 
 # -- kernel-shape
-
 SHAPE_CELLS = 256
 SHAPE_TABLE_CELLS = (16, 64, 256, 1024, 4096)
 SHAPE_ROWS = 20_000
@@ -51,12 +47,10 @@ SHAPE_ALL_CELLS = {"quick": 1_024_000, "full": 10_240_000}
 SHAPE_ERROR = 0.05  # root mean squared; kernels with a smaller difference count as alike
 
 # -- contours
-
 CONTOUR_CELLS, CONTOUR_PARTITIONINGS = 10, 1_000
 CONTOUR_RATIO = 1.5  # of the contours' reach where data are sparse and where they are dense, at least
 
 # -- online
-
 ONLINE_DATASETS = ("url", "rcv1.binary", "epsilon", "covertype")
 MIN_BLOCKS = 30  # blocks are smaller if there would be fewer
 # The initial set is as large as the paper's training part; for stand-ins and at quick scale, this share of all rows.
@@ -65,13 +59,11 @@ CURVE_POINTS = 100
 FLAT_RATIO = 1.5  # the time per row in the last tenth of the stream over that in the first is flat up to this
 
 # -- primal-dual
-
 PRIMAL_DUAL_DATASETS = ("rcv1.binary", "epsilon", "covertype")
 LARGE_SHARE, SMALL_SHARE = 0.9, 0.1  # "almost all" and "a tiny fraction" of the time
 PRIMAL_DUAL_RATIO = 10  # of the total times, at least: "3 to 4 orders of magnitude" in the paper
 
 # -- dot-product
-
 DOT_PRODUCT_DATASETS = ("rcv1.binary", "epsilon", "covertype")
 DOT_PRODUCT_CELLS = {"quick": tuple(2**m for m in range(2, 15, 2)), "full": tuple(2**m for m in range(2, 15))}
 DOT_PRODUCT_ROWS = {"quick": 2_000, "full": 20_000}  # of the stream, at most
@@ -79,21 +71,17 @@ DOT_PRODUCT_RATIO = 10  # naive over efficient at the largest psi: "close to two
 DOT_PRODUCT_GROWTH = 4  # of the efficient form's time from the smallest psi to the largest, at most
 
 # -- batch
-
 ADARAKER_QUICK_COLUMNS = 1_000_000  # with more, its orthogonal directions alone take most of a minute
 
 # -- effect-of-t
-
 EFFECT_OF_T_DATASETS = ("epsilon", "smallNORB", "mnist", "covertype")  # the paper's two, and two that may replace them
 EFFECT_OF_T_CELLS = 8
 EFFECT_OF_T_SIZES = {"quick": (100, 200, 500, 1_000), "full": (100, 200, 500, 1_000, 2_000, 5_000, 10_000)}
 
 # -- gpu
-
 GPU_RATIO = 2  # of the CPU's seconds to the GPU's, at least
 
 # -- svm and additive
-
 MACHINE_ROWS: MaxRows = {"quick": (2_000, 1_000), "full": (None, None)}  # fewer, because LIBSVM's cost is cubic
 LIBSVM_ROWS = 20_000  # to learn from, at most: their Gram matrix takes 3.2 GB
 LIBLINEAR_TOLERANCE = 0.1  # that program's own default
@@ -102,7 +90,6 @@ MAP_TOLERANCE = 0.02  # between a kernel and its map: the largest difference in 
 DENSE_DATASETS = ("smallNORB", "cifar-10", "mnist", "covertype", "ijcnn1")  # where IK_a leads chi2 in the paper
 
 # -- published
-
 # Training rows, test rows, columns, per cent of nonzero values: the catalogue has the paper's numbers.
 DATASETS_PUBLISHED = {
     info.name: (info.n_train, info.n_test, info.n_features, round(100 * info.density, 4)) for info in list_datasets()

@@ -40,8 +40,18 @@ class Worker:
 
     def measure(self, function: Callable[[Cell, Plan], dict[str, Any]], cell: Cell, plan: Plan) -> dict[str, Any]:
         """Return ``function(cell, plan)`` or raise StoppedError; the time limit excludes the start of the process."""
+        process = self._process or self._start()
         try:
-            measured, error = self._ask(function, cell, plan)
+            self._pipe.send((function, cell, plan))
+            self._pipe.recv()  # the process has started and begins
+            if not self._pipe.poll(plan.time_limit + GRACE):
+                raise StoppedError(f"time limit of {plan.time_limit:g} s")
+            measured, error = self._pipe.recv()
+        except (EOFError, ConnectionError):
+            code = process.wait()
+            self.close()
+            how = f"by {signal.Signals(-code).name}; perhaps memory ran out" if code < 0 else f"with code {code}"
+            raise StoppedError(f"its process ended {how}") from None
         except BaseException:
             self.close()
             raise
@@ -56,19 +66,6 @@ class Worker:
             self._process.wait()
             self._pipe.close()
             self._process = None
-
-    def _ask(self, function: Any, cell: Cell, plan: Plan) -> tuple[dict[str, Any] | None, str]:
-        process = self._process or self._start()
-        try:
-            self._pipe.send((function, cell, plan))
-            self._pipe.recv()  # the process has started and begins
-            if not self._pipe.poll(plan.time_limit + GRACE):
-                raise StoppedError(f"time limit of {plan.time_limit:g} s")
-            return self._pipe.recv()
-        except (EOFError, ConnectionError):
-            code = process.wait()
-            how = f"by {signal.Signals(-code).name}; perhaps memory ran out" if code < 0 else f"with code {code}"
-            raise StoppedError(f"its process ended {how}") from None
 
     def _start(self) -> subprocess.Popen[bytes]:
         threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

@@ -109,7 +109,7 @@ BATCH = Experiment(
         not_less_accurate(
             "IK_a-OGD",
             "IK_i-OGD",
-            "IK_a-OGD is always the better choice than IK_i-OGD if accuracy matters most",
+            "IK_a-OGD is always a better choice than IK_i-OGD when accuracy matters most",
             remark=" (capped trees, as published)",
         ),
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from isokern import IsolationKernel, plotting
@@ -58,15 +59,13 @@ def measure_primal_dual(cell: Cell, plan: Plan) -> dict[str, Any]:
 
 def _time_parts(learner: Any, trees: IsolationKernel, stream: Stream, laps: Laps, is_over: IsOver) -> int | None:
     """Predict and learn, and return the row at which time was over, if it was."""
-    steps = [(X, y, False) for X, y in blocks(*stream.initial, stream.block_rows)]
-    steps += [(X, y, True) for X, y in stream.blocks()]
     n_learned = 0
-    for X, y, is_predicted in steps:
+    for X, y in chain(blocks(*stream.initial, stream.block_rows), stream.blocks()):
         if n_learned and is_over():
             return n_learned
         with laps.of("map"):
             cells = trees.apply(X)
-        if is_predicted:
+        if n_learned >= stream.n_initial:
             with laps.of("predict"):
                 learner.decision_function_cells(cells)
         if n_learned:

@@ -19,7 +19,7 @@ from isokern.experiments.claims import NO_MEASUREMENTS
 from isokern.experiments.experiment import Cell, Experiment, Plan, Record, Table, Verdict
 from isokern.experiments.measuring import Stopwatch, load_rows
 from isokern.experiments.plan import available, grid
-from isokern.experiments.tables import having, mean, select, shown
+from isokern.experiments.tables import datasets_in, having, mean, select, shown
 from isokern.kernels import gamma_from_psi
 
 Floats = NDArray[np.float64]
@@ -122,8 +122,7 @@ def _draw_shapes(records: Sequence[Record]) -> Any:
     for record in select(found, kernel="trees"):
         best = record["best_lambda"]
         maps[f"Laplacian, lambda = {best:.1f}, nearest to trees"] = _laplacian(_plane(side), best)
-    for record in found:
-        maps[f"Isolation Kernel, {record['kernel']}, t = {record['t']:,}"] = np.array(record["values"])
+    maps |= {f"Isolation Kernel, {r['kernel']}, t = {r['t']:,}": np.array(r["values"]) for r in found}
     figure, panels = plotting.new_figure(len(maps) + 1, 2)
     for panel, (title, values) in zip(panels, maps.items(), strict=False):
         levels = np.linspace(0, 1, 11)
@@ -137,14 +136,18 @@ def _draw_shapes(records: Sequence[Record]) -> Any:
 
 def _draw_profiles(panel: Any, records: Sequence[Record], distances: Floats, papers: float) -> None:
     """Draw kernels along the first axis, and the Laplacian kernel nearest to each as a dotted line."""
+
+    def draw_laplacian(scale: float, colour: str, line: str, digits: int) -> None:
+        label = f"Laplacian, lambda {scale:.{digits}f}"
+        panel.plot(distances, np.exp(-scale * distances), color=colour, ls=line, label=label)
+
     middle = _N_SIDE // 2
     for record in records:
-        colour, best = plotting.COLOURS[f"Isolation Kernel, {record['kernel']}"], record["best_lambda"]
+        colour = plotting.COLOURS[f"Isolation Kernel, {record['kernel']}"]
         values = np.array(record["values"]).reshape(_N_SIDE, _N_SIDE)[middle, middle:]
         panel.plot(distances, values, color=colour, label=record["kernel"])
-        panel.plot(distances, np.exp(-best * distances), color=colour, ls=":", label=f"Laplacian, lambda {best:.1f}")
-    values = np.exp(-papers * distances)
-    panel.plot(distances, values, color=plotting.COLOURS["Laplacian"], ls="--", label=f"Laplacian, lambda {papers:.2f}")
+        draw_laplacian(record["best_lambda"], colour, ":", 1)
+    draw_laplacian(papers, plotting.COLOURS["Laplacian"], "--", 2)
     panel.set(xlabel="x1, at x2 = 0", ylabel="K((0, 0), x)", ylim=(0, 1.02))
     plotting.plain(panel)
     panel.legend(frameon=False, fontsize="small", ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
@@ -238,41 +241,36 @@ def contour_reach(kernel: IsolationKernel, points: Floats) -> Floats:
     return np.array(reaches)
 
 
-def _contour_ratios(records: Sequence[Record]) -> dict[str, float]:
-    """Return, for each kernel, the distance of contours where data are sparse over that where they are dense."""
-    ratios = {}
-    for name in CONTOUR_KERNELS:
-        dense, sparse = (mean(records, f"{where}_reach", kernel=name) for where in ("dense", "sparse"))
-        if dense is not None and sparse is not None:
-            ratios[name] = sparse / dense
-    return ratios
+def _contour_ratio(records: Sequence[Record], kernel: str) -> float | None:
+    """Return the reach of contours where data are sparse over that where they are dense."""
+    dense, sparse = (mean(records, f"{where}_reach", kernel=kernel) for where in ("dense", "sparse"))
+    return None if dense is None or sparse is None else sparse / dense
 
 
 def _contour_table(records: Sequence[Record], plan: Plan) -> Table:
-    ratios = _contour_ratios(records)
     rows: list[tuple[Any, ...]] = []
     for name in CONTOUR_KERNELS:
-        found = select(records, kernel=name)
-        reaches = (shown(found, f"{where}_reach", plan) for where in ("dense", "sparse"))
-        rows.append((name, *reaches, ratios.get(name)))
+        reaches = (shown(select(records, kernel=name), f"{where}_reach", plan) for where in ("dense", "sparse"))
+        rows.append((name, *reaches, _contour_ratio(records, name)))
     rows.append(("any kernel of the distance alone", None, None, 1.0))
     note = (
-        f"Data: {' and '.join(sorted({record['dataset'] for record in records}))}. Reach: the distance of a row to the "
-        f"contour K = {_LEVEL:g} around it, in sides of the plane, averaged over {N_DIRECTIONS} directions. Dense and "
-        f"sparse: the quarters of {N_CENTRES} rows with the nearest and the farthest {N_NEIGHBOURS}th neighbour."
+        f"Data: {' and '.join(sorted(set(datasets_in(records))))}. Reach: the distance of a row to the contour "
+        f"K = {_LEVEL:g} around it, in sides of the plane, averaged over {N_DIRECTIONS} directions. Dense and sparse: "
+        f"the quarters of {N_CENTRES} rows with the nearest and the farthest {N_NEIGHBOURS}th neighbour."
     )
     return Table(("kernel", "reach where dense", "reach where sparse", "ratio"), rows, (note,))
 
 
 def _contour_verdicts(records: Sequence[Record]) -> list[Verdict]:
     claim = "Contours of the Isolation Kernel are wide where data are sparse and narrow where they are dense"
-    rule = f"the reach of the contour K = {_LEVEL:g} is at least {settings.CONTOUR_RATIO} times as far where data are "
-    rule += "sparse, for both kernels"
-    ratios = _contour_ratios(records)
+    rule = (
+        f"K = {_LEVEL:g} reaches at least {settings.CONTOUR_RATIO} times as far where data are sparse, for both kernels"
+    )
+    ratios = [ratio for name in CONTOUR_KERNELS if (ratio := _contour_ratio(records, name)) is not None]
     if len(ratios) < len(CONTOUR_KERNELS):
         return [Verdict(claim, rule, None, NO_MEASUREMENTS)]
-    numbers = ", ".join(f"{name} {ratio:.2f} times" for name, ratio in ratios.items())
-    return [Verdict(claim, rule, min(ratios.values()) >= settings.CONTOUR_RATIO, numbers)]
+    numbers = ", ".join(f"{name} {ratio:.2f} times" for name, ratio in zip(CONTOUR_KERNELS, ratios, strict=True))
+    return [Verdict(claim, rule, min(ratios) >= settings.CONTOUR_RATIO, numbers)]
 
 
 def _draw_contours(records: Sequence[Record]) -> Any:

@@ -187,7 +187,7 @@ FEATURE_MAP_SIZE = Experiment(
         ),
         Claim(
             "The map is exact, not an approximation",
-            f"dot products of the feature vectors of {_N_COMPARED} rows equal their similarities to less than "
+            f"dot products of the feature vectors of {_N_COMPARED} rows equal their similarities to within "
             f"{_EXACT:g}, {_ALL_MAPS}",
             partial(_judge_maps, lambda record: record["kernel_error"] < _EXACT),
         ),
