@@ -1,4 +1,4 @@
-"""Probabilities: they sum to 1, agree with the predicted class, and come from scores of rows not yet learned."""
+"""Check probabilities: they sum to 1, agree with the predicted class, and are calibrated on unlearned rows."""
 
 from __future__ import annotations
 
@@ -21,11 +21,15 @@ every_loss = pytest.mark.parametrize("loss", LOSSES)
 every_hinge = pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 
 
-@every_loss
+HUGE_STEPS = {"schedule": "constant", "learning_rate": 5000.0}
+OPTIONS = [{"loss": loss} for loss in LOSSES] + [{"loss": loss, **HUGE_STEPS} for loss in ("hinge", "logistic")]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
-def test_the_probabilities_of_a_row_sum_to_one(n_classes, loss):
+def test_the_probabilities_of_a_row_sum_to_one(n_classes, options):
     X, y = make_rows(200, n_classes)
-    probabilities = IKOGDClassifier(loss=loss, **SMALL).fit(X, y).predict_proba(X)
+    probabilities = IKOGDClassifier(**options, **SMALL).fit(X, y).predict_proba(X)
     assert probabilities.min() >= 0
     np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
 
@@ -51,14 +55,14 @@ def test_the_most_probable_class_is_the_predicted_one(seed, n_classes, options):
 @every_loss
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("scale", [1e-6, 1e2, 1e4])
-def test_the_most_probable_class_is_the_predicted_one_however_small_or_large_the_scores(scale, n_classes, loss):
+def test_the_most_probable_class_is_the_predicted_one_for_scores_of_any_size(scale, n_classes, loss):
     X, y = make_rows(200, n_classes)
     model = IKOGDClassifier(loss=loss, **SMALL).fit(X, y)
     model.learned_.model.values *= scale
     assert np.array_equal(model.classes_[model.predict_proba(X).argmax(axis=1)], model.predict(X))
 
 
-def test_a_score_of_next_to_nothing_makes_the_predicted_class_the_most_probable():
+def test_a_score_of_rounding_error_makes_the_predicted_class_the_most_probable():
     X, _ = make_rows(50)
     model = IKOGDClassifier(schedule="constant", learning_rate=0.1, kernel=make_kernel(X))
     one = np.repeat(X[:1], 6, axis=0)
@@ -66,16 +70,8 @@ def test_a_score_of_next_to_nothing_makes_the_predicted_class_the_most_probable(
     assert model.predict_proba(one[:1]).argmax() == model.predict(one[:1])[0]
 
 
-@pytest.mark.parametrize("loss", ["hinge", "logistic"])
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_probabilities_of_a_row_sum_to_one_after_huge_steps(n_classes, loss):
-    X, y = make_rows(200, n_classes)
-    model = IKOGDClassifier(loss=loss, schedule="constant", learning_rate=5000.0, **SMALL).fit(X, y)
-    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
-
-
 @every_hinge
-def test_two_classes_have_the_sigmoid_of_the_score_times_one_positive_factor(loss):
+def test_two_classes_have_the_sigmoid_of_the_score_over_one_temperature(loss):
     X, y = make_rows(300)
     model = IKOGDClassifier(loss=loss, **SMALL).fit(X, y)
     scores, probabilities = model.decision_function(X), model.predict_proba(X)
@@ -85,7 +81,7 @@ def test_two_classes_have_the_sigmoid_of_the_score_times_one_positive_factor(los
 
 
 @every_hinge
-def test_more_classes_have_the_softmax_of_the_scores_times_one_positive_factor(loss):
+def test_more_classes_have_the_softmax_of_the_scores_over_one_temperature(loss):
     X, y = make_rows(300, 4)
     model = IKOGDClassifier(loss=loss, **SMALL).fit(X, y)
     scores, logarithms = model.decision_function(X), np.log(model.predict_proba(X))
@@ -94,7 +90,7 @@ def test_more_classes_have_the_softmax_of_the_scores_times_one_positive_factor(l
     np.testing.assert_allclose(factors, factors[0, 0], rtol=1e-5)
 
 
-def test_the_logistic_loss_of_two_classes_gives_probabilities_by_itself():
+def test_scores_of_logistic_loss_are_logits():
     X, y = make_rows(300)
     model = IKOGDClassifier(loss="logistic", **SMALL).fit(X, y)
     np.testing.assert_allclose(model.predict_proba(X)[:, 1], expit(model.decision_function(X)))
@@ -102,7 +98,7 @@ def test_the_logistic_loss_of_two_classes_gives_probabilities_by_itself():
 
 @every_hinge
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_nothing_is_certain_where_labels_are_noise(n_classes, loss):
+def test_probabilities_are_near_chance_for_random_labels(n_classes, loss):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(2000, 3)), rng.integers(n_classes, size=2000)
     model = IKOGDClassifier(n_cells=256, loss=loss, random_state=0).fit(X, y)
@@ -111,21 +107,21 @@ def test_nothing_is_certain_where_labels_are_noise(n_classes, loss):
 
 @every_loss
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_much_is_certain_where_classes_are_far_apart(n_classes, loss):
+def test_probabilities_are_near_one_for_well_separated_classes(n_classes, loss):
     X, y = make_blobs(1000, centers=n_classes, cluster_std=0.5, random_state=0)
     probabilities = IKOGDClassifier(loss=loss, random_state=0).fit(X, y).predict_proba(X)
     assert probabilities[np.arange(1000), y].mean() > 0.9
 
 
 @every_hinge
-def test_nothing_is_quite_certain_even_if_every_score_is_right(loss):
+def test_probabilities_stay_below_one_for_perfect_scores(loss):
     X = np.repeat([[0.0], [1.0]], 200, axis=0)
     y = np.repeat([0, 1], 200)
     model = IKOGDClassifier(n_partitionings=20, n_cells=2, loss=loss, random_state=0).fit(X, y)
     assert 0.9 < model.predict_proba([[1.0]])[0, 1] < 1
 
 
-def test_only_the_first_pass_counts():
+def test_calibration_uses_the_scores_of_the_first_pass():
     X, y = make_rows(200, 3)
     kernel = make_kernel(X)
     one, three = (IKOGDClassifier(kernel=kernel, n_passes=n, shuffle=False).fit(X, y).learned_.window for n in (1, 3))
@@ -135,20 +131,19 @@ def test_only_the_first_pass_counts():
 
 @pytest.fixture
 def narrow_window(monkeypatch):
-    """Let probabilities be learned from the 32 most recent rows."""
+    """Calibrate on the 32 most recent rows."""
     monkeypatch.setattr("isokern.learners.calibration.ScoreWindow.size", 32)
 
 
 @pytest.mark.usefixtures("narrow_window")
 @pytest.mark.parametrize("size", [1, 7, 50, 120])
-def test_the_most_recent_rows_count_however_the_stream_is_cut(size):
+def test_calibration_uses_the_most_recent_rows_however_the_stream_is_split(size):
     X, y, weights = make_stream()
     kernel = make_kernel(X)
     whole, parts = (feed(IKOGDClassifier(kernel=kernel), [n] * 120, X, y, weights) for n in (120, size))
     assert same_model(whole, parts)
-    assert np.array_equal(
-        np.unique(whole.learned_.window.scores, axis=0), np.unique(parts.learned_.window.scores, axis=0)
-    )
+    rows = [np.unique(model.learned_.window.scores, axis=0) for model in (whole, parts)]
+    assert np.array_equal(*rows)
     np.testing.assert_allclose(whole.predict_proba(X), parts.predict_proba(X), rtol=0, atol=1e-6)
 
 
@@ -161,7 +156,7 @@ def a9a(data_set):
     return load("a9a"), load("a9a.t")
 
 
-def test_the_brier_score_on_a9a_is_near_that_of_a_calibrated_linear_machine_on_the_same_map(a9a):
+def test_the_brier_score_on_a9a_is_near_that_of_a_calibrated_linear_svm_on_the_same_map(a9a):
     (X, y), (X_test, y_test) = a9a
     kernel = IsolationKernel(random_state=0).fit(X)
     linear = CalibratedClassifierCV(LinearSVC(), cv=3).fit(kernel.transform(X), y)

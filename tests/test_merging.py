@@ -1,4 +1,4 @@
-"""merge: the mean of learners that share one map."""
+"""Check merge: the weighted mean of learners that share one map."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCHEDULES = list(RATES)
 
 
 def make_parts(n_parts=3, n_classes=2, cls=IKOGDClassifier, **options):
-    """Return rows, and learners that have learned from a part of them each, the later ones from more."""
+    """Return rows, labels and learners of consecutive parts of them, each larger than the one before."""
     X, y = make_rows(90 * n_parts, n_classes)
     kernel = make_kernel(X)
     bounds = np.cumsum(np.r_[0, 30 * np.arange(1, n_parts + 1)])
@@ -28,27 +28,25 @@ def make_parts(n_parts=3, n_classes=2, cls=IKOGDClassifier, **options):
 @pytest.mark.parametrize("average", [False, True])
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("loss", LOSSES)
-def test_scores_are_the_weighted_mean_of_the_parts_scores(loss, schedule, average, n_classes):
+def test_scores_are_the_weighted_mean_of_the_models_scores(loss, schedule, average, n_classes):
     X, _, parts = make_parts(n_classes=n_classes, loss=loss, schedule=schedule, average=average, shrinkage=0.01)
-    expected = np.average([part.decision_function(X) for part in parts], axis=0, weights=[1, 2, 5])
-    assert_close(merge(parts, [1, 2, 5]).decision_function(X), expected)
-
-
-def test_without_weights_all_parts_count_alike():
-    X, _, parts = make_parts()
-    assert_close(merge(parts).decision_function(X), np.mean([part.decision_function(X) for part in parts], axis=0))
+    for weights in ([1, 2, 5], None):
+        expected = np.average([part.decision_function(X) for part in parts], axis=0, weights=weights)
+        merged = merge(parts, weights)
+        assert_close(merged.decision_function(X), expected)
+        assert np.array_equal(merged.classes_[merged.predict_proba(X).argmax(axis=1)], merged.predict(X))
 
 
 @pytest.mark.parametrize("average", [False, True])
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_the_mean_of_equal_parts_learns_on_as_the_part(schedule, average):
+def test_the_mean_of_equal_models_learns_on_like_one_of_them(schedule, average):
     X, y, (part, _) = make_parts(2, schedule=schedule, average=average, learning_rate=RATES[schedule], shrinkage=0.01)
     merged = merge([part, pickle.loads(pickle.dumps(part))])
     assert merged.n_support_ == part.n_support_
     assert_close(weights_of(merged.partial_fit(X, y)), weights_of(part.partial_fit(X, y)))
 
 
-def test_a_merged_model_goes_on_learning_and_leaves_its_parts_alone():
+def test_a_merged_model_learns_on_and_leaves_the_models_unchanged():
     X, y, parts = make_parts()
     before = [part.decision_function(X) for part in parts]
     merged = merge(parts)
@@ -59,49 +57,40 @@ def test_a_merged_model_goes_on_learning_and_leaves_its_parts_alone():
     assert np.array_equal([part.decision_function(X) for part in parts], before)
 
 
-def test_a_part_that_lacks_a_class_counts_as_one_that_was_told_of_it():
+def test_a_model_that_lacks_a_class_counts_as_one_that_was_given_it():
     X, y = make_rows(200, 3)
     kernel, y = make_kernel(X), np.array(["a", "b", "c"])[y]
     blocks = [np.flatnonzero(y != "c")[:60], np.flatnonzero(y == "a")[:20], np.arange(100, 200)]
     merged = merge(IKOGDClassifier(kernel=kernel).partial_fit(X[rows], y[rows]) for rows in blocks)
-    told = [IKOGDClassifier(kernel=kernel).partial_fit(X[b], y[b], classes=["a", "b", "c"]) for b in blocks]
+    given = [IKOGDClassifier(kernel=kernel).partial_fit(X[b], y[b], classes=["a", "b", "c"]) for b in blocks]
     assert merged.classes_.tolist() == ["a", "b", "c"]
-    assert_close(merged.decision_function(X), merge(told).decision_function(X))
+    assert_close(merged.decision_function(X), merge(given).decision_function(X))
 
 
-def test_a_merged_model_takes_in_a_class_that_no_part_has_met():
+def test_a_merged_model_takes_a_class_that_no_model_has_seen():
     X, y, parts = make_parts()
     merged = merge(parts).partial_fit(X, np.where(X[:, 1] > 1, 7, y))
     assert merged.classes_.tolist() == [0, 1, 7]
 
 
-def test_a_class_of_a_part_of_little_weight_is_not_forgotten():
+def test_a_class_seen_only_with_little_weight_is_kept():
     X, y = make_rows(100, 3)
     kernel = make_kernel(X)
     parts = [IKOGDClassifier(kernel=kernel).partial_fit(X[y < k], y[y < k]) for k in (2, 3)]
     assert merge(parts, [1, 1e-9]).learned_.book.counts.min() > 0
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-def test_the_most_probable_class_is_the_predicted_one(loss):
-    X, _, parts = make_parts(n_classes=3, loss=loss)
-    merged = merge(parts)
-    assert np.array_equal(merged.classes_[merged.predict_proba(X).argmax(axis=1)], merged.predict(X))
-
-
-def test_probabilities_rest_on_the_last_rows_of_each_part():
+def test_probabilities_are_calibrated_on_the_latest_rows_of_each_model():
     X, y = make_rows(9000)
     kernel = make_kernel(X)
     parts = [IKOGDClassifier(kernel=kernel).partial_fit(X[a:b], y[a:b]) for a, b in ((0, 4500), (4500, 9000))]
-    window = merge(parts, [3, 1]).learned_.window
-    last = [
-        part.learned_.window.scores[(part.learned_.window.n_seen - 1) % part.learned_.window.size] for part in parts
-    ]
-    assert np.array_equal(window.scores[[3071, 4095]], last)
+    merged, windows = merge(parts, [3, 1]).learned_.window, [part.learned_.window for part in parts]
+    latest = [window.scores[(window.n_seen - 1) % window.size] for window in windows]
+    assert np.array_equal(merged.scores[[3071, 4095]], latest)
 
 
 @pytest.mark.parametrize("average", [False, True])
-def test_predictions_of_a_merged_regressor_are_the_mean_of_the_parts(average):
+def test_predictions_of_a_merged_regressor_are_the_weighted_mean(average):
     X, y, parts = make_parts(cls=IKOGDRegressor, n_classes=4, average=average)
     expected = np.average([part.predict(X) for part in parts], axis=0, weights=[1, 2, 5])
     merged = merge(parts, [1, 2, 5])
@@ -109,7 +98,7 @@ def test_predictions_of_a_merged_regressor_are_the_mean_of_the_parts(average):
     assert np.isfinite(merged.partial_fit(X, y).predict(X)).all()
 
 
-def test_a_merged_model_is_saved_and_loaded(tmp_path):
+def test_a_merged_model_can_be_saved_and_loaded(tmp_path):
     X, _, parts = make_parts(average=True)
     merged = merge(parts)
     isokern.save(merged, tmp_path / "model")
@@ -117,13 +106,13 @@ def test_a_merged_model_is_saved_and_loaded(tmp_path):
 
 
 @pytest.mark.parametrize("options", [{}, {"partitioning": "voronoi", "scale": "minmax"}])
-def test_equal_copies_of_a_map_are_one_map(options):
+def test_equal_copies_of_a_map_count_as_one_map(options):
     X, y = make_rows(100)
     copies = [IsolationKernel(**SMALL, **options).fit(X) for _ in range(2)]
     assert merge(IKOGDClassifier(kernel=kernel).partial_fit(X, y) for kernel in copies).n_support_ > 0
 
 
-# What cannot be merged
+# Models that cannot be merged
 
 
 def merge_with(X, y, first, second):
@@ -139,7 +128,7 @@ def merge_with(X, y, first, second):
         ({"scale": "minmax"}, "the scaling"),
     ],
 )
-def test_maps_that_differ_are_refused_and_the_difference_is_named(changes, what):
+def test_different_maps_are_an_error_that_names_the_difference(changes, what):
     X, y = make_rows(100)
     kernels = [IsolationKernel(**SMALL | options).fit(X) for options in ({}, changes)]
     with pytest.raises(ValueError, match=rf"share one map; {what} of models\[1\]"):
@@ -150,53 +139,42 @@ def test_maps_that_differ_are_refused_and_the_difference_is_named(changes, what)
     ("parameter", "value"),
     [("loss", "logistic"), ("schedule", "constant"), ("average", True), ("shrinkage", 0.1), ("learning_rate", 0.1)],
 )
-def test_learners_that_differ_are_refused_and_the_parameter_is_named(parameter, value):
+def test_different_parameters_are_an_error_that_names_the_parameter(parameter, value):
     X, y = make_rows(100)
     kernel = make_kernel(X)
-    with pytest.raises(ValueError, match=f"{parameter} must be the same in all models"):
+    with pytest.raises(ValueError, match=rf"^{parameter} must be the same in all models; got .* in models\[1\]"):
         merge_with(X, y, IKOGDClassifier(kernel=kernel), IKOGDClassifier(kernel=kernel, **{parameter: value}))
 
 
-def test_classes_given_at_the_start_must_be_the_same():
+def test_different_classes_are_an_error():
     X, y, (part, _) = make_parts(2)
     kernel = part.kernel_
     given = [IKOGDClassifier(kernel=kernel).partial_fit(X, y, classes=classes) for classes in ([0, 1], [0, 1, 2])]
-    with pytest.raises(ValueError, match="classes must be the same"):
-        merge(given)
-    with pytest.raises(ValueError, match=r"given to all models at the start, or to none; not so models\[1\]"):
-        merge([part, given[0]])
+    text = IKOGDClassifier(kernel=kernel).partial_fit(X, np.array(["a", "b"])[y])
+    for models, message in (
+        (given, "classes must be the same in all models"),
+        ([part, given[0]], r"given to all models at the start, or to none; models\[1\] differs"),
+        ([part, text], "classes must be of one type"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            merge(models)
 
 
-def test_numbers_and_strings_are_no_classes_of_one_problem():
-    X, y, (part, _) = make_parts(2)
-    text = IKOGDClassifier(kernel=part.kernel_).partial_fit(X, np.array(["a", "b"])[y])
-    with pytest.raises(ValueError, match="classes must be of one kind"):
-        merge([part, text])
-
-
-def test_what_is_no_learner_on_cells_is_refused():
+def test_models_that_are_not_primal_learners_on_cells_are_an_error():
     X, y, (part, _) = make_parts(2)
     with pytest.raises(TypeError, match=r"got OGDClassifier as models\[1\]"):
         merge([part, OGDClassifier().fit(X, y)])
     with pytest.raises(TypeError, match="models must be of one class"):
         merge([part, IKOGDRegressor(kernel=part.kernel_).partial_fit(X, y)])
-    dual = IKOGDClassifier(kernel=part.kernel_, evaluation="dual", schedule="constant").partial_fit(X, y)
     with pytest.raises(ValueError, match='evaluation must be "primal" or "naive"'):
-        merge([dual])
-
-
-def test_a_learner_that_holds_its_first_rows_back_is_refused():
-    X, y = make_rows(100)
-    with pytest.raises(ValueError, match=r"models\[0\] still holds its first 100 rows back"):
+        merge([IKOGDClassifier(kernel=part.kernel_, evaluation="dual", schedule="constant").partial_fit(X, y)])
+    with pytest.raises(ValueError, match=r"models\[0\] still buffers its first 180 rows"):
         merge([IKOGDClassifier(**SMALL).partial_fit(X, y)])
+    with pytest.raises(ValueError, match="models must have at least 1"):
+        merge([])
 
 
 @pytest.mark.parametrize("weights", [[1], [1, -1], [0, 0], [1, np.nan], [[1, 1]]])
-def test_weights_must_be_one_for_each_model(weights):
+def test_weights_must_be_one_number_per_model(weights):
     with pytest.raises(ValueError, match="weights must be"):
         merge(make_parts(2)[2], weights)
-
-
-def test_there_must_be_a_model():
-    with pytest.raises(ValueError, match="models must be at least 1"):
-        merge([])

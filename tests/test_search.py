@@ -19,6 +19,7 @@ from isokern.learners import IKOGDClassifierCV, search
 from learning import every, is_unfitted, make_rows, make_stream, same_model
 
 CELLS = (2, 8, 32)
+BY_CELLS = [{"n_cells": psi} for psi in CELLS]
 SEED = np.random.RandomState(0).randint(2**31 - 1)  # drawn from random_state=0
 
 
@@ -59,41 +60,38 @@ OPTIONS = {
 }
 
 
+def search_and_loop(options=None, *, n_classes=2, candidates=BY_CELLS, weighted=False, scoring="accuracy", **searched):
+    """Return rows, labels, weights and a fitted search, after a check that its scores equal those of the loop."""
+    X, y, weights = make_stream(n_classes=n_classes)
+    weights = weights if weighted else None
+    model = make_search(scoring=scoring, **options or {}, **searched).fit(X, y, weights)
+    splits = list(StratifiedKFold(3).split(X, y))
+    expected = loop(plain_learner(**options or {}), candidates, splits, X, y, weights, scoring)
+    assert model.cv_results_["params"] == candidates
+    assert np.array_equal(scores_of(model), expected)
+    return X, y, weights, model
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 @every("options", OPTIONS)
 def test_scores_equal_an_explicit_loop_over_folds_and_cells(options, n_classes):
-    X, y = make_rows(120, n_classes)
-    model = make_search(**options).fit(X, y)
-    splits = list(StratifiedKFold(3).split(X, y))
-    expected = loop(plain_learner(**options), [{"n_cells": psi} for psi in CELLS], splits, X, y)
-    assert np.array_equal(scores_of(model), expected)
+    search_and_loop(options, n_classes=n_classes)
 
 
 def test_learning_rates_are_combined_with_every_number_of_cells():
-    X, y = make_rows(120)
-    model = make_search(learning_rate=[0.1, "auto", 5]).fit(X, y)
-    candidates = [{"n_cells": psi, "learning_rate": rate} for psi in CELLS for rate in (0.1, "auto", 5)]
-    expected = loop(plain_learner(), candidates, list(StratifiedKFold(3).split(X, y)), X, y)
-    assert model.cv_results_["params"] == candidates
-    assert np.array_equal(scores_of(model), expected)
+    rates = [0.1, "auto", 5]
+    candidates = [{"n_cells": psi, "learning_rate": rate} for psi in CELLS for rate in rates]
+    search_and_loop(candidates=candidates, learning_rate=rates)
 
 
 def test_sample_weights_are_used_in_the_folds_and_in_the_refit():
-    X, y, weights = make_stream()
-    model = make_search().fit(X, y, weights)
-    candidates = [{"n_cells": psi} for psi in CELLS]
-    expected = loop(plain_learner(), candidates, list(StratifiedKFold(3).split(X, y)), X, y, weights)
-    assert np.array_equal(scores_of(model), expected)
+    X, y, weights, model = search_and_loop(n_classes=3, weighted=True)
     assert same_model(model.best_estimator_, plain_learner(**model.best_params_).fit(X, y, weights))
 
 
 @pytest.mark.parametrize("scoring", ["accuracy", "roc_auc", "neg_log_loss", "balanced_accuracy"])
 def test_scoring_may_be_the_name_of_a_scorer(scoring):
-    X, y = make_rows(120)
-    model = make_search(scoring=scoring).fit(X, y)
-    splits = list(StratifiedKFold(3).split(X, y))
-    expected = loop(plain_learner(), [{"n_cells": psi} for psi in CELLS], splits, X, y, scoring=scoring)
-    assert np.array_equal(scores_of(model), expected)
+    search_and_loop(scoring=scoring)
 
 
 def test_a_scoring_function_gets_the_rows():
