@@ -32,13 +32,8 @@ from isokern.experiments.tables import (
 def _hold_out(learner: Any, data: Any) -> dict[str, Any]:
     watch = Stopwatch()
     tested = holdout(learner, (data.X_train, data.y_train), (data.X_test, data.y_test))
-    return {
-        **watch.seconds(),
-        "accuracy": tested.accuracy,
-        "n_support": tested.n_support,
-        "n_train": tested.n_train,
-        "n_test": tested.n_test,
-    }
+    kept = ("accuracy", "n_support", "n_train", "n_test")
+    return watch.seconds() | {name: getattr(tested, name) for name in kept}
 
 
 # -- batch

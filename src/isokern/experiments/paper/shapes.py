@@ -171,9 +171,11 @@ KERNEL_SHAPE = Experiment(
 # -- contours
 
 CONTOUR_KERNELS = {"trees": "tree", "Voronoi": "voronoi"}
-# The columns and their names, of the paper's data set and of the one in scikit-learn.
-_COVERTYPE = ((0, 5), ("elevation", "distance to roadways"))
-_BUNDLED, _BUNDLED_COLUMNS = "breast cancer", ((3, 6), ("mean area", "mean concavity"))
+_BUNDLED = "breast cancer"  # with scikit-learn
+_COLUMNS = {
+    "covertype": ((0, 5), ("elevation", "distance to roadways")),
+    _BUNDLED: ((3, 6), ("mean area", "mean concavity")),
+}
 
 N_DOTS, N_CENTRES, N_NEIGHBOURS, N_DIRECTIONS = 500, 160, 20, 8
 _LEVEL = 0.5  # of the contour whose distance is measured
@@ -217,9 +219,8 @@ def measure_contours(cell: Cell, plan: Plan) -> dict[str, Any]:
 
 def _load_plane(cell: Cell, plan: Plan) -> Floats:
     """Return two columns, scaled to [0, 1]."""
-    if cell["dataset"] == _BUNDLED:
-        return minmax_scale(load_breast_cancer().data[:, list(_BUNDLED_COLUMNS[0])])
-    return minmax_scale(load_rows(cell, plan).X_train[:, list(_COVERTYPE[0])])
+    X = load_breast_cancer().data if cell["dataset"] == _BUNDLED else load_rows(cell, plan).X_train
+    return minmax_scale(X[:, list(_COLUMNS[cell["dataset"]][0])])
 
 
 def by_density(rows: Floats, points: Floats) -> NDArray[np.intp]:
@@ -280,9 +281,8 @@ def _draw_contours(records: Sequence[Record]) -> Any:
     figure, panels = plotting.new_figure(2 * len(found), len(found))
     for k, panel in enumerate(panels):
         record, place = found[k // 2], k % 2
-        names = (_BUNDLED_COLUMNS if record["dataset"] == _BUNDLED else _COVERTYPE)[1]
         values = np.array(record["values"][place]).reshape(_N_PLANE, _N_PLANE)
-        dots, point = np.array(record["dots"]), record["centres"][place]
+        dots, point, names = np.array(record["dots"]), record["centres"][place], _COLUMNS[record["dataset"]][1]
         plotting.KernelContoursDisplay(xx0=xx0, xx1=xx1, values=values, point=point, X=dots, names=names).plot(panel)
         panel.set(title=f"{record['kernel']}, around a row in a {('dense', 'sparse')[place]} region")
     psi, t = settings.CONTOUR_CELLS, settings.CONTOUR_PARTITIONINGS
