@@ -1,4 +1,7 @@
-"""The experiments with online learners on small data: batch, effect-of-t, online, primal-dual and dot-product."""
+"""What experiments with online learners measure: batch, effect-of-t, online, primal-dual and dot-product.
+
+test_experiments.py compares the tables of all experiments with those in the documentation.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from isokern.experiments import Plan, find, settings
 from isokern.experiments.measuring import Stopwatch
 from isokern.experiments.methods import METHODS
 from isokern.experiments.paper import batch, streams
-from tiny_datasets import column, lines, measured, write_tiny
+from tiny_datasets import column, measured, write_tiny
 
 CELL = {"dataset": "covertype", "source": "covertype", "seed": 0}
 BATCH, EFFECT_OF_T, ONLINE = find("batch"), find("effect-of-t"), find("online")
@@ -37,9 +40,8 @@ def plan(folder):
 # -- batch
 
 
-def test_every_method_learns_a_band_and_stands_beside_the_paper_s_numbers(folder):
-    plan = Plan(folder=folder, datasets=("rcv1.binary", "epsilon", "a9a"))
-    records = measured(BATCH, plan)
+def test_every_method_learns_a_band(folder):
+    records = measured(BATCH, Plan(folder=folder, datasets=("rcv1.binary", "epsilon", "a9a")))
     assert {(record["dataset"], record["method"]) for record in records} == {
         (dataset, method) for dataset in ("rcv1.binary", "a9a") for method in METHODS
     }
@@ -51,17 +53,6 @@ def test_every_method_learns_a_band_and_stands_beside_the_paper_s_numbers(folder
     assert chosen["IK_a-OGD"] in (4, 32, 256)  # not above the rows of a fold
     assert chosen["OGD"] in settings.N_CELLS_SEARCHED["quick"]
     assert (chosen["OGD, lambda from data"], chosen["AdaRaker"]) == (None, 5e-4)
-
-    table = BATCH.table(records, plan)
-    shown = lines(table)
-    assert shown["a9a", "accuracy"]["IK_a-OGD"] == by_method["IK_a-OGD"]["accuracy"]
-    assert shown["a9a", "accuracy"]["IK_a-OGD, paper"] == 0.84
-    assert shown["a9a", "seconds"]["AdaRaker, paper"] == 308
-    assert shown["rcv1.binary (rcv1-subset)", "accuracy"]["OGD, paper"] == 0.48
-    assert shown["epsilon (missing)", "accuracy"]["OGD, paper"] == 0.88
-    assert shown["epsilon (missing)", "accuracy"]["OGD"] is None
-    assert table.columns.index("OGD, paper") == table.columns.index("OGD") + 1
-    assert any("rcv1-subset" in note and "not the paper's file" in note for note in table.notes)
 
 
 def test_adaraker_is_left_out_at_quick_scale_if_there_are_too_many_columns(monkeypatch, folder):
@@ -83,16 +74,10 @@ def test_adaraker_is_left_out_at_quick_scale_if_there_are_too_many_columns(monke
 
 def test_accuracy_is_measured_at_every_size_and_drawn_in_two_panels(monkeypatch, folder):
     monkeypatch.setitem(settings.EFFECT_OF_T_SIZES, "quick", (2, 40))
-    plan = Plan(folder=folder)
-    records = measured(EFFECT_OF_T, plan)
+    records = measured(EFFECT_OF_T, Plan(folder=folder))
     found = {(record["method"], record["size"]): record["accuracy"] for record in records}
     assert len(records) == len(found) == 4 * 2
     assert found["IK_i-OGD", 40] > max(0.7, found["IK_i-OGD", 2])
-    table = EFFECT_OF_T.table(records, plan)
-    missing = [f"{name} (missing)" for name in ("epsilon", "smallNORB", "mnist")]
-    assert column(table, "data set") == [*missing, "covertype", "covertype"]
-    assert column(table, "t or b")[3:] == [2, 40]
-    assert column(table, "NOGD: accuracy")[3:] == [found["NOGD", size] for size in (2, 40)]
     figure = EFFECT_OF_T.draw(records)
     assert [len(panel.lines) for panel in figure.axes] == [4, 4]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == list(dict.fromkeys(name for name, _ in found))
@@ -133,9 +118,6 @@ def test_every_method_follows_the_stream_to_its_end(plan):
         assert record["stopped_at_row"] is None
     found = {record["method"]: record["accuracy"] for record in records}
     assert min(found["IK_i-OGD"], found["IK_a-OGD"], found["OGD"]) > 0.7
-    table = ONLINE.table(records, plan)
-    assert column(table, "data set") == ["epsilon (missing)", *["covertype"] * 5]
-    assert column(table, "IK_a-OGD")[1] == found["IK_a-OGD"]
     figure = ONLINE.draw(records)
     assert [panel.get_title() for panel in figure.axes] == ["Accuracy: covertype", "Time: covertype"]
     assert [len(panel.lines) for panel in figure.axes] == [len(records)] * 2
@@ -194,12 +176,7 @@ def test_both_forms_have_the_same_support_vectors_and_their_parts_add_up(plan):
         parts = sum(record[f"{part}_seconds"] for part in ("map", "predict", "learn"))
         assert record["seconds"] == pytest.approx(parts)
         assert 0 < record["share"] < 1
-    table = PRIMAL_DUAL.table(records, plan)
-    assert column(table, "IK-OGD(dual), paper")[:3] == [0.998, 235_966, 349_481]
-    assert column(table, "IK-OGD, paper")[:3] == [0.0077, 103, 349_481]
-    shown = lines(table)
-    assert shown["covertype", "support vectors at the end"]["IK-OGD"] == primal["n_support"]
-    assert shown["covertype", "rows in all"]["IK-OGD(dual)"] == 600
+        assert record["n_rows"] == 600
 
 
 def test_a_dual_form_out_of_time_records_its_row(monkeypatch, plan):
@@ -219,9 +196,6 @@ def test_both_dot_products_are_timed_for_every_psi_that_has_rows(plan):
         assert record["n_stream"] == 200
         assert record["total"] == pytest.approx(record["map"] + record["learn"])
         assert record["total"] == pytest.approx(1e6 * record["seconds"] / 200)
-    table = DOT_PRODUCT.table(records, plan)
-    assert column(table, "psi") == [None, 4, 16, 64, 256]
-    assert column(table, "IK-OGD(naive), total")[-1] == records[-1]["total"]
     (panel,) = DOT_PRODUCT.draw(records).axes
     assert [len(line.get_xdata()) for line in panel.lines] == [4] * 4
 

@@ -1,4 +1,4 @@
-"""The experiments with support vector machines and GPUs on small data: svm, additive and gpu."""
+"""What experiments with support vector machines and GPUs measure: svm, additive and gpu."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from isokern import IsolationKernel
 from isokern.data.catalogue import Dataset
 from isokern.experiments import Plan, find, machines, settings
 from isokern.experiments.paper import machines as experiments
-from tiny_datasets import column, lines, measured, quadrants, write_tiny
+from tiny_datasets import measured, quadrants, write_tiny
 
 SVM, ADDITIVE, GPU = find("svm"), find("additive"), find("gpu")
 
@@ -32,7 +32,7 @@ def folder(tmp_path, monkeypatch):
     return write_tiny(monkeypatch, tmp_path, "a9a", "ijcnn1-train", make=quadrants)
 
 
-def test_svm_puts_four_machines_beside_the_published_numbers(folder):
+def test_four_machines_separate_quadrants(folder):
     plan = Plan(folder=folder, datasets=("url", "a9a", "ijcnn1"))
     records = measured(SVM, plan)
     assert len(records) == 8
@@ -42,32 +42,17 @@ def test_svm_puts_four_machines_beside_the_published_numbers(folder):
         assert (record["n_train"], record["n_test"]) == (400, 200)
     assert {record["psi"] for record in records if record["method"].startswith("IK_a-SVM")} == {32}
     table = SVM.table(records, plan)
-    assert list(dict.fromkeys(column(table, "data set"))) == ["url (missing)", "a9a", "ijcnn1 (ijcnn1-train)"]
-    shown = lines(table)
-    assert shown["url (missing)", "accuracy"]["SVM"] is None
-    assert shown["url (missing)", "seconds"]["SVM, paper"] == 29_528
-    assert shown["a9a", "accuracy"]["IK_a-SVM, paper"] == 0.84
-    ours = next(r for r in records if (r["dataset"], r["method"]) == ("a9a", "IK_a-SVM"))
-    assert shown["a9a", "accuracy"]["IK_a-SVM"] == ours["accuracy"]
-    assert shown["a9a", "seconds of mapping"]["IK_a-SVM"] == ours["map_seconds"]
     assert any("ijcnn1 (ijcnn1-train) is not the paper's file" in note for note in table.notes)
     assert any("at most 2,000 training and 1,000 test rows" in note for note in table.notes)
 
 
 def test_additive_kernels_cannot_separate_quadrants_and_isolation_kernels_can(folder):
-    plan = Plan(folder=folder, datasets=("a9a", "epsilon"))
-    records = measured(ADDITIVE, plan)
+    records = measured(ADDITIVE, Plan(folder=folder, datasets=("a9a",)))
     accuracy = {record["method"]: record["accuracy"] for record in records}
     assert accuracy["LIBSVM, chi2"] < 0.65 > accuracy["LIBLINEAR, chi2"]
     assert accuracy["LIBSVM, IK_a"] > 0.8 < accuracy["LIBLINEAR, IK_a"]
     assert all(record["seconds"] > record.get("map_seconds", 0) for record in records)  # mapping is included
-    shown = lines(ADDITIVE.table(records, plan))
-    assert shown["epsilon (missing)", "accuracy"]["LIBSVM, chi2, paper"] == "> 1 week"
-    assert shown["a9a", "accuracy"]["LIBLINEAR, IK_a, paper"] == 0.84
-    columns = shown["a9a", "columns of the map"]
-    assert [columns[f"LIBLINEAR, {kernel}"] for kernel in ("chi2", "IK_a")] == [4, 50 * 32]
-    assert columns["LIBLINEAR, chi2, paper"] == 123
-    assert columns["LIBSVM, chi2, paper"] is None
+    assert [record.get("n_columns") for record in records] == [None, None, 4, 50 * 32]
 
 
 def test_mapping_is_timed_on_the_cpu_if_there_is_no_gpu(folder, monkeypatch):
@@ -78,9 +63,7 @@ def test_mapping_is_timed_on_the_cpu_if_there_is_no_gpu(folder, monkeypatch):
     for record in records:
         assert record["seconds"] > record["map_seconds"] > 0
         assert record["accuracy"] > 0.7
-    table = GPU.table(records, plan)
-    assert table.rows[0] == ("a9a", "seconds", records[0]["seconds"], 5_589, None, 3)
-    assert any("no GPU" in note for note in table.notes)
+    assert any("no GPU" in note for note in GPU.table(records, plan).notes)
     assert GPU.verdicts(records)[0].found == "no GPU here"
 
 

@@ -11,7 +11,7 @@ from isokern.experiments import Plan, Table
 from isokern.experiments.claims import Claim
 from isokern.experiments.report import markdown_table, write, write_report
 from isokern.experiments.runner import conclude
-from isokern.experiments.tables import as_csv, as_texts
+from isokern.experiments.tables import as_texts
 from tiny_datasets import lines, write_tiny
 from toy_experiment import toy
 
@@ -26,11 +26,6 @@ TABLE = Table(
 )
 
 # -- tables
-
-
-def test_csv_has_all_digits():
-    text = ['data set,measure,OGD,"OGD, paper",n', "a9a,accuracy,0.84251,0.8,32561", "a9a,seconds,12.3456,65319,"]
-    assert as_csv(TABLE).splitlines() == [*text, "url,psi,256.0,4.5,> 1", "url,lambda,123456.75,1.3862943611,"]
 
 
 def test_texts_are_rounded():

@@ -117,13 +117,7 @@ def labels(plan: Plan, datasets: tuple[str, ...]) -> dict[str, str]:
 
 
 def label(name: str, source: str | None) -> str:
-    """Return how tables and figures name a data set.
-
-    Examples
-    --------
-    >>> [label("url", source) for source in ("url", "url-subset", None)]
-    ['url', 'url (url-subset)', 'url (missing)']
-    """
+    """Return how tables and figures name a data set: "url", "url (url-subset)" or "url (missing)"."""
     return name if source == name else f"{name} ({source or 'missing'})"
 
 
