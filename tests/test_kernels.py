@@ -1,4 +1,4 @@
-"""Kernels of the classic kind: the core's values, and how sharp they are."""
+"""Check the classic kernels: the values that the core computes, and the choice of gamma."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ import reference_rivals
 from isokern import NOGDClassifier, OGDClassifier
 from isokern.kernels import KERNELS, NamedKernel
 from isokern.rows import core_rows
-from learning import make_rows
+from learning import FORMS, every, make_rows
 
-FORMS = {"dense": np.asarray, "csr": sparse.csr_array}
-N_COLUMNS = [1, 7, 2048, 2049, 3000]
 GAMMA = {"laplacian": 0.05, "gaussian": 0.03, "polynomial": 0.2, "chi2": 1.0, "intersection": 1.0}
 NORMALISED = ["polynomial", "chi2", "intersection"]
 
 every_kernel = pytest.mark.parametrize("name", KERNELS)
-every_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+every_form = every("form", FORMS)
+narrow_and_wide = pytest.mark.parametrize("n_columns", [7, 3000])
 
 
 def matrix(name, X, Z, *, gamma=None, normalised=False, threads=1):
-    """Return the core's kernel of all pairs."""
+    """Return the core's kernel matrix."""
     kernel = NamedKernel(name, GAMMA[name] if gamma is None else gamma, 1.0, 3, normalised=normalised)
     return kernel.matrix(core_rows(X, 0, X.shape[0]), core_rows(Z, 0, Z.shape[0]), threads)
 
@@ -46,14 +45,14 @@ def assert_equal(actual, expected, rtol=1e-12):
 @every_kernel
 @every_form
 @pytest.mark.parametrize("share", [0.3, 1.0])
-@pytest.mark.parametrize("n_columns", N_COLUMNS)
-def test_the_core_s_kernel_equals_its_definition(n_columns, share, form, name):
+@pytest.mark.parametrize("n_columns", [1, 7, 2048, 2049, 3000])
+def test_a_kernel_equals_its_definition(n_columns, share, form, name):
     X, Z = rows_of(20, n_columns, share, seed=0), rows_of(21, n_columns, share, seed=1)
     assert_equal(matrix(name, form(X), form(Z)), reference_rivals.kernel(name, X, Z, GAMMA[name]))
 
 
 @pytest.mark.parametrize("name", NORMALISED)
-@pytest.mark.parametrize("n_columns", [7, 3000])
+@narrow_and_wide
 def test_a_normalised_kernel_equals_its_definition(n_columns, name):
     X = rows_of(20, n_columns)[1:] + 0.01 * np.eye(1, n_columns)
     expected = reference_rivals.kernel(name, X, X, GAMMA[name], normalised=True)
@@ -68,39 +67,22 @@ def test_a_normalised_kernel_equals_its_definition(n_columns, name):
         ("polynomial", lambda X, Z: pairwise.polynomial_kernel(X, Z, gamma=0.2, coef0=1.0, degree=3)),
     ],
 )
-def test_a_kernel_equals_scikit_learn_s(name, other):
+def test_a_kernel_equals_that_of_scikit_learn(name, other):
     X, Z = np.random.default_rng(0).normal(size=(30, 6)), np.random.default_rng(1).normal(size=(25, 6))
     np.testing.assert_allclose(matrix(name, X, Z), other(X, Z), rtol=1e-11)
 
 
 @every_kernel
-@pytest.mark.parametrize("n_columns", [7, 3000])
-def test_dense_rows_and_sparse_points_mix(n_columns, name):
-    X, Z = rows_of(20, n_columns, seed=0), rows_of(21, n_columns, seed=1)
-    together = matrix(name, X, Z)
-    assert np.array_equal(matrix(name, X, sparse.csr_array(Z)), together)
-    assert np.array_equal(matrix(name, sparse.csr_array(X), Z), together)
-
-
-@every_kernel
-@pytest.mark.parametrize("n_columns", [7, 3000])
-@pytest.mark.parametrize("n_points", [1, 7, 8, 9, 15, 16, 17])
-def test_a_value_does_not_depend_on_how_many_points_there_are(n_points, n_columns, name):
-    X, Z = rows_of(5, n_columns, seed=0), rows_of(20, n_columns, seed=1)
-    assert np.array_equal(matrix(name, X, Z[:n_points]), matrix(name, X, Z)[:, :n_points])
-
-
-@every_kernel
-@pytest.mark.parametrize("n_columns", [7, 3000])
-def test_threads_change_no_value(n_columns, name):
-    X, Z = rows_of(100, n_columns, seed=0), rows_of(21, n_columns, seed=1)
-    assert np.array_equal(matrix(name, X, Z, threads=2), matrix(name, X, Z, threads=1))
-
-
-@every_kernel
-def test_float32_rows_are_taken_as_their_float64_values(name):
-    X = rows_of(20, 7).astype(np.float32)
-    assert np.array_equal(matrix(name, X, X), matrix(name, X.astype(float), X.astype(float)))
+@narrow_and_wide
+def test_values_do_not_depend_on_forms_dtypes_threads_or_other_points(n_columns, name):
+    X, Z = (rows_of(n, n_columns, seed=n).astype(np.float32).astype(float) for n in (100, 21))
+    expected = matrix(name, X, Z)
+    assert np.array_equal(matrix(name, X, sparse.csr_array(Z)), expected)
+    assert np.array_equal(matrix(name, sparse.csr_array(X), Z), expected)
+    assert np.array_equal(matrix(name, np.float32(X), np.float32(Z)), expected)
+    assert np.array_equal(matrix(name, X, Z, threads=2), expected)
+    for n_points in (1, 7, 8, 9, 15, 16, 17):
+        assert np.array_equal(matrix(name, X, Z[:n_points]), expected[:, :n_points])
 
 
 OFFSETS = {
@@ -112,16 +94,16 @@ OFFSETS = {
 
 @pytest.mark.parametrize("name", ["laplacian", "gaussian"])
 @pytest.mark.parametrize("where", OFFSETS)
-def test_a_large_offset_costs_no_digits(where, name):
+def test_a_large_offset_loses_no_precision(where, name):
     X = OFFSETS[where](np.random.default_rng(0))
     assert_equal(matrix(name, X, X), reference_rivals.kernel(name, X, X, GAMMA[name]), rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["laplacian", "gaussian"])
 @pytest.mark.parametrize("share", [0.3, 1.0])
-@pytest.mark.parametrize("n_columns", [7, 3000])
+@narrow_and_wide
 @pytest.mark.parametrize("size", [1e-200, 1.0, 1e10, 1e200])
-def test_a_row_is_as_similar_to_itself_as_can_be(size, n_columns, share, name):
+def test_the_kernel_of_a_row_with_itself_is_one(size, n_columns, share, name):
     X = size * rows_of(20, n_columns, share)
     gamma = 1 / size if name == "laplacian" else 10.0 ** np.clip(-2 * np.log10(size), -300, 300)
     np.testing.assert_allclose(matrix(name, X, X, gamma=gamma).diagonal(), 1.0, rtol=1e-12)
@@ -131,7 +113,7 @@ SIZES = [(name, size) for name in NORMALISED for size in (1e-200, 1.0, 1e10)]
 SIZES += [("chi2", 1e200), ("intersection", 1e200)]
 
 
-@pytest.mark.parametrize("n_columns", [7, 3000])
+@narrow_and_wide
 @pytest.mark.parametrize(("name", "size"), SIZES)
 def test_a_normalised_kernel_of_a_row_with_itself_is_one(name, size, n_columns):
     X = rows_of(20, n_columns)
@@ -158,11 +140,11 @@ def test_scores_are_finite_or_an_error_says_why_not(name, gamma, size, budget, f
         assert np.isfinite(scores).all()
 
 
-# What a learner makes of a kernel
+# Kernels of learners
 
 
 @pytest.mark.parametrize("learner", [OGDClassifier, NOGDClassifier])
-def test_gamma_from_psi_is_its_logarithm_by_columns(learner):
+def test_gamma_from_psi_is_its_logarithm_over_the_number_of_columns(learner):
     X, y = make_rows(50)
     assert learner(n_cells=16).fit(X, y).gamma_ == np.log(16) / 3
 
@@ -189,16 +171,11 @@ def test_gamma_from_data_of_equal_rows_is_one():
 @every_form
 @pytest.mark.parametrize("name", ["chi2", "intersection"])
 @pytest.mark.parametrize("learner", [OGDClassifier, NOGDClassifier])
-def test_negative_values_are_an_error_where_a_kernel_has_no_meaning_for_them(learner, name, form):
-    X, y = make_rows(50)
-    with pytest.raises(ValueError, match=rf'^X must not be negative for kernel="{name}"; got -'):
-        learner(name).fit(form(X), y)
-
-
-@pytest.mark.parametrize("name", ["chi2", "intersection"])
-@pytest.mark.parametrize("learner", [OGDClassifier, NOGDClassifier])
-def test_negative_values_to_predict_are_an_error_where_a_kernel_has_no_meaning_for_them(learner, name):
+def test_negative_values_are_an_error_for_kernels_that_are_not_defined_for_them(learner, name, form):
     X, y = make_rows(200)
-    model = learner(name).fit(np.abs(X), y)
-    with pytest.raises(ValueError, match=rf'^X must not be negative for kernel="{name}"; got -'):
-        model.predict(X)
+    message = rf'^X must not be negative for kernel="{name}"; got -'
+    with pytest.raises(ValueError, match=message):
+        learner(name).fit(form(X), y)
+    model = learner(name).fit(form(np.abs(X)), y)
+    with pytest.raises(ValueError, match=message):
+        model.predict(form(X))

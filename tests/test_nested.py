@@ -1,4 +1,4 @@
-"""Cells for all sizes of nested samples in one pass: those of the twin, size by size and part by part."""
+"""Check nested Voronoi cells, computed for all sizes and parts in one pass, against the NumPy reference."""
 
 from __future__ import annotations
 
@@ -15,13 +15,18 @@ from isokern.learners.nested import can_share, nested_cells
 from isokern.rows import core_rows, n_rows
 from test_voronoi import KINDS, make_points, twin
 
-SIZES = [2, 3, 16, 128, 129, 200, 500]
-
 
 def cells_of(rows, samples, sizes, threads=0):
     cells = [np.empty((n_rows(rows), len(samples)), np.min_scalar_type(size - 1)) for size in sizes]
     _core.nested_cells(rows, samples.astype(np.int32), np.array(sizes, dtype=np.int64), cells, threads)
     return cells
+
+
+def check_against_reference(X, samples, sizes, rows=None):
+    """Check the cells of all rows, for each size, against the reference."""
+    with np.errstate(over="ignore"):
+        for size, cells in zip(sizes, cells_of(X if rows is None else rows, samples, sizes), strict=True):
+            np.testing.assert_array_equal(cells, twin(X, X, samples[:, :size]), err_msg=f"size {size}")
 
 
 def draw(n, n_samples, size):
@@ -31,11 +36,9 @@ def draw(n, n_samples, size):
 
 @pytest.mark.parametrize("d", [1, 24, 130])
 @pytest.mark.parametrize("kind", KINDS)
-def test_cells_of_all_sizes_equal_the_numpy_twin(kind, d):
+def test_cells_of_all_sizes_equal_the_reference(kind, d):
     X = make_points(kind, 600, max(d, 4))[:, :d].copy()
-    samples = draw(600, 19, 500)
-    for size, cells in zip(SIZES, cells_of(X, samples, SIZES), strict=True):
-        np.testing.assert_array_equal(cells, twin(X, X, samples[:, :size]), err_msg=f"size {size}")
+    check_against_reference(X, draw(600, 19, 500), [2, 3, 16, 128, 129, 200, 500])
 
 
 @pytest.mark.parametrize(
@@ -48,20 +51,14 @@ def test_cells_of_all_sizes_equal_the_numpy_twin(kind, d):
     ],
     ids=["zeros", "too large", "one far", "too small"],
 )
-def test_magnitudes_beyond_float32_are_compared_as_they_are(values):
+def test_values_beyond_float32_are_compared_in_float64(values):
     X = values + np.random.default_rng(0).integers(0, 3, values.shape) * values.max()
-    samples = draw(300, 3, 200)
-    with np.errstate(over="ignore"):
-        for size, cells in zip([4, 128, 200], cells_of(X, samples, [4, 128, 200]), strict=True):
-            np.testing.assert_array_equal(cells, twin(X, X, samples[:, :size]))
+    check_against_reference(X, draw(300, 3, 200), [4, 128, 200])
 
 
 @pytest.mark.parametrize("sizes", [[2], [300], [2, 300], [150, 151]])
-def test_any_sizes_will_do(sizes):
-    X = make_points("tied", 400, 6)
-    samples = draw(400, 17, sizes[-1])
-    for size, cells in zip(sizes, cells_of(X, samples, sizes), strict=True):
-        np.testing.assert_array_equal(cells, twin(X, X, samples[:, :size]))
+def test_any_sizes_may_be_combined(sizes):
+    check_against_reference(make_points("tied", 400, 6), draw(400, 17, sizes[-1]), sizes)
 
 
 def test_threads_do_not_change_cells():
@@ -74,7 +71,7 @@ def test_threads_do_not_change_cells():
 @pytest.mark.parametrize("scale", [None, "minmax"])
 @pytest.mark.parametrize("columns", [None, 9, 5000], ids=["dense", "sparse", "wide"])
 @pytest.mark.parametrize("working_memory", [1024, 0.001])
-def test_parts_have_the_cells_of_kernels_fitted_to_them(scale, columns, working_memory):
+def test_cells_of_parts_equal_those_of_kernels_fitted_to_them(scale, columns, working_memory):
     X = make_points("clustered", 700, 9)
     table = X if columns is None else sparse.hstack([sparse.csr_array(X), sparse.csr_array((700, columns - 9))]).tocsr()
     scale = "maxabs" if columns and scale else scale
@@ -88,7 +85,7 @@ def test_parts_have_the_cells_of_kernels_fitted_to_them(scale, columns, working_
             np.testing.assert_array_equal(of_size, fitted.apply(table))
 
 
-def test_a_late_map_is_drawn_when_it_is_first_applied_and_maps_like_another():
+def test_a_late_map_is_drawn_when_first_applied_and_then_equals_a_fitted_one():
     X = make_points("clustered", 300, 5)
     drawn = []
     fitted = IsolationKernel("voronoi", 6, 32, scale="minmax", random_state=0).fit(X[50:250]).map_
@@ -101,7 +98,7 @@ def test_a_late_map_is_drawn_when_it_is_first_applied_and_maps_like_another():
     assert drawn == [1]
 
 
-def test_trees_and_single_maps_are_not_for_it():
+def test_only_several_voronoi_maps_of_few_cells_are_shared():
     assert can_share(IsolationKernel("voronoi"), 5, [4, 8])
     assert not can_share(IsolationKernel("tree"), 5, [4, 8])
     assert not can_share(IsolationKernel("voronoi"), 2, [4])
@@ -110,7 +107,7 @@ def test_trees_and_single_maps_are_not_for_it():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", ["words", "tied", "repeated", "empty rows", "large", "small", "too large"])
-def test_cells_of_wide_sparse_rows_equal_the_numpy_twin(kind, dtype):
+def test_cells_of_wide_sparse_rows_equal_the_reference(kind, dtype):
     rng = np.random.default_rng(0)
     X = sparse.random_array((400, 3000), density=0.01, rng=rng, format="csr")
     X.data = {"tied": np.ones_like, "large": lambda x: 1e6 + x, "small": lambda x: 1e-25 * x}.get(kind, abs)(X.data)
@@ -121,11 +118,7 @@ def test_cells_of_wide_sparse_rows_equal_the_numpy_twin(kind, dtype):
     if kind == "empty rows":
         X = sparse.vstack([X[:200], sparse.csr_array((200, 3000))]).tocsr()
     X = X.astype(dtype)
-    samples, sizes = draw(400, 9, 300), [4, 64, 150, 300]
-    rows = core_rows(X, 0, 400)
-    with np.errstate(over="ignore"):
-        for size, cells in zip(sizes, cells_of(rows, samples, sizes), strict=True):
-            np.testing.assert_array_equal(cells, twin(X.toarray(), X.toarray(), samples[:, :size]))
+    check_against_reference(X.toarray(), draw(400, 9, 300), [4, 64, 150, 300], rows=core_rows(X, 0, 400))
 
 
 @pytest.mark.parametrize(
@@ -139,6 +132,6 @@ def test_cells_of_wide_sparse_rows_equal_the_numpy_twin(kind, dtype):
         (np.empty((0, 3)), [3]),
     ],
 )
-def test_the_core_refuses_what_it_cannot_do(samples, sizes):
+def test_invalid_samples_and_sizes_are_an_error(samples, sizes):
     with pytest.raises(ValueError, match="must"):
         cells_of(np.eye(3), samples, sizes)

@@ -1,4 +1,4 @@
-"""Threads and processes: cells never depend on them."""
+"""Check threads and processes: cells never depend on them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from isokern import IsolationKernel, NOGDClassifier
 from isokern.checks import one_thread_if_small
+from learning import every
 
 PARTITIONINGS = ["tree", "voronoi"]
 
@@ -21,12 +22,12 @@ def X():
     return np.random.default_rng(0).normal(size=(1500, 4))
 
 
-def _wide(X):
+def wide(X):
     columns = np.tile([3, 700, 2100, 2999], len(X))
     return sparse.csr_array((X.ravel(), columns, np.arange(0, X.size + 1, 4)), shape=(len(X), 3000))
 
 
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, _wide], ids=["dense", "csr", "wide csr"])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, wide], ids=["dense", "csr", "wide csr"])
 @pytest.mark.parametrize("partitioning", PARTITIONINGS)
 @pytest.mark.parametrize("n_jobs", [None, 1, 2, 7, -1])
 def test_cells_do_not_depend_on_the_number_of_threads(n_jobs, partitioning, form, X):
@@ -45,7 +46,7 @@ def test_similarity_does_not_depend_on_the_number_of_threads(n_jobs, X):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("partitioning", PARTITIONINGS)
-def test_two_python_threads_may_map_with_one_kernel(partitioning, n_jobs, X):
+def test_two_python_threads_may_share_a_kernel(partitioning, n_jobs, X):
     kernel = IsolationKernel(partitioning, 20, 64, n_jobs=n_jobs, random_state=0).fit(X)
     halves = [X[:750], X[750:]]
     expected = [kernel.apply(half) for half in halves]
@@ -60,7 +61,7 @@ def test_two_python_threads_may_map_with_one_kernel(partitioning, n_jobs, X):
             np.testing.assert_array_equal(found, [cells] * 10)
 
 
-def test_two_python_threads_may_fit_at_the_same_time(X):
+def test_two_python_threads_may_fit_kernels_at_the_same_time(X):
     expected = IsolationKernel("tree", 20, 64, random_state=0).fit(X).apply(X)
 
     def fit_and_apply(_):
@@ -71,59 +72,43 @@ def test_two_python_threads_may_fit_at_the_same_time(X):
             np.testing.assert_array_equal(cells, expected)
 
 
-USE_IT_IN_THREADS = """
-import sys
-X = np.random.default_rng(0).normal(size=(1500, 4))
-kernel = IsolationKernel(sys.argv[1], 20, 64, n_jobs=2, random_state=0).fit(X)
-expected = kernel.apply(X)
-"""
-
-
-@pytest.mark.parametrize("partitioning", PARTITIONINGS)
-def test_a_forked_process_maps_with_the_kernel_of_its_parent(partitioning, run_script):
-    code = """
-import multiprocessing
-
-def work(_):
-    return kernel.apply(X)
-
-with multiprocessing.get_context("fork").Pool(2) as pool:
-    print(all(np.array_equal(cells, expected) for cells in pool.map(work, range(4))))
-print(np.array_equal(kernel.apply(X), expected))
-"""
-    assert run_script(USE_IT_IN_THREADS + code, partitioning) == "True\nTrue"
-
-
-@pytest.mark.parametrize("partitioning", PARTITIONINGS)
-def test_a_forked_process_fits_a_kernel_of_its_own(partitioning, run_script):
-    code = """
-import multiprocessing
-
-def work(_):
-    return IsolationKernel(sys.argv[1], 20, 64, random_state=0).fit(X).apply(X)
-
-with multiprocessing.get_context("fork").Pool(1) as pool:
-    print(np.array_equal(pool.map(work, [0])[0], expected))
-"""
-    assert run_script(USE_IT_IN_THREADS + code, partitioning) == "True"
-
-
-@pytest.mark.parametrize("partitioning", PARTITIONINGS)
-def test_a_process_forked_before_the_first_use_may_use_threads(partitioning, run_script):
-    code = """
+FORK = """
 import multiprocessing, sys
 X = np.random.default_rng(0).normal(size=(1500, 4))
 
-def work(n_jobs):
-    return IsolationKernel(sys.argv[1], 20, 64, n_jobs=n_jobs, random_state=0).fit(X).apply(X)
+def fit(n_jobs=2):
+    return IsolationKernel(sys.argv[1], 20, 64, n_jobs=n_jobs, random_state=0).fit(X)
 
-with multiprocessing.get_context("fork").Pool(1) as pool:
-    print(np.array_equal(*pool.map(work, [1, 2])))
+def fit_and_apply(n_jobs):
+    return fit(n_jobs).apply(X)
+
+def in_processes(n, work, inputs):
+    with multiprocessing.get_context("fork").Pool(n) as pool:
+        return pool.map(work, inputs)
+
 """
-    assert run_script(code, partitioning) == "True"
+USE_THREADS = """
+kernel = fit()
+expected = kernel.apply(X)
+"""
+FORKS = {
+    "map with the kernel of the parent": USE_THREADS
+    + """
+print(all(np.array_equal(cells, expected) for cells in in_processes(2, kernel.apply, [X] * 4)))
+print(np.array_equal(kernel.apply(X), expected))
+""",
+    "fit a kernel": USE_THREADS + "print(np.array_equal(in_processes(1, fit_and_apply, [None])[0], expected))",
+    "use threads before the parent does": "print(np.array_equal(*in_processes(1, fit_and_apply, [1, 2])))",
+}
 
 
-def test_a_process_forked_by_a_forked_process_maps_too(run_script):
+@pytest.mark.parametrize("partitioning", PARTITIONINGS)
+@every("code", FORKS)
+def test_a_forked_process_may(code, partitioning, run_script):
+    assert set(run_script(FORK + code, partitioning).split()) == {"True"}
+
+
+def test_a_process_forked_by_a_forked_process_may_map(run_script):
     code = """
 import os
 
@@ -138,11 +123,11 @@ def is_right():
 
 print(in_a_child(lambda: is_right() and in_a_child(is_right)))
 """
-    assert run_script(USE_IT_IN_THREADS + code, "tree") == "True"
+    assert run_script(FORK + USE_THREADS + code, "tree") == "True"
 
 
 @pytest.mark.parametrize("backend", ["multiprocessing", "loky", "threading"])
-def test_joblib_maps_with_one_kernel_in_many_workers(backend, run_script):
+def test_joblib_workers_may_share_a_kernel(backend, run_script):
     code = """
 import joblib
 
@@ -151,10 +136,10 @@ if __name__ == "__main__":
     found = joblib.Parallel(2, backend=sys.argv[2])(work)
     print(all(np.array_equal(cells, expected) for cells in found))
 """
-    assert run_script(USE_IT_IN_THREADS + code, "voronoi", backend) == "True"
+    assert run_script(FORK + USE_THREADS + code, "voronoi", backend) == "True"
 
 
-# -- matrix libraries
+# BLAS
 
 
 def blas_threads():
@@ -165,12 +150,12 @@ def blas_threads():
 def two_blas_threads():
     with threadpool_limits(2, user_api="blas"):
         if blas_threads() != {2}:
-            pytest.skip("matrix libraries have but one thread here")
+            pytest.skip("BLAS has only one thread here")
         yield
 
 
 @pytest.mark.usefixtures("two_blas_threads")
-def test_eigenvectors_of_small_matrices_take_one_thread_and_others_stay_as_they_are(X, monkeypatch):
+def test_eigenvectors_of_small_matrices_use_one_blas_thread(X, monkeypatch):
     seen = []
     for module in (np.linalg, linalg):
         eigh = module.eigh
@@ -184,7 +169,7 @@ def test_eigenvectors_of_small_matrices_take_one_thread_and_others_stay_as_they_
 
 
 @pytest.mark.usefixtures("two_blas_threads")
-def test_threads_that_limit_each_other_leave_the_number_of_threads_as_it_was():
+def test_concurrent_limits_leave_the_number_of_blas_threads_as_it_was():
     begun = threading.Event()
 
     def limit(wait):
