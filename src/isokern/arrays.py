@@ -1,4 +1,4 @@
-"""Arrays of other libraries than NumPy and SciPy: whose they are, where they live, and how they come to the host."""
+"""Recognise arrays of other libraries, such as PyTorch tensors, find their device, and copy them to the host."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 
 class ForeignRows(NamedTuple):
-    """Rows of an array of another library that have been checked but for NaN, and the names of their columns."""
+    """Rows of another library's array, validated except for NaN, and their column names."""
 
     X: Any
     names: NDArray[Any] | None
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The numbers of rows and columns."""
+        """The number of rows and columns."""
         return tuple(self.X.shape)
 
 
 def is_foreign(X: Any) -> bool:
-    """Return whether X is an array of another library, such as a PyTorch tensor, on whatever device."""
+    """Return whether X is an array of another library, such as a PyTorch tensor, on any device."""
     if isinstance(X, np.ndarray | np.generic) or sparse.issparse(X):
         return False
-    # CuPy's arrays have no namespace of their own in all versions; PyTorch's have in none.
+    # __array_namespace__ is missing in some versions of CuPy and in all of PyTorch.
     return hasattr(X, "__array_namespace__") or is_tensor(X) or type(X).__module__.partition(".")[0] == "cupy"
 
 
@@ -39,7 +39,7 @@ def is_tensor(X: Any) -> bool:
 
 
 def is_csr(X: Any) -> bool:
-    """Return whether X is a sparse PyTorch tensor, of which only the CSR layout is taken."""
+    """Return whether X is a CSR tensor of PyTorch; raise on other sparse layouts."""
     if not is_tensor(X) or str(X.layout) == "torch.strided":
         return False
     if str(X.layout) != "torch.sparse_csr":
@@ -48,12 +48,12 @@ def is_csr(X: Any) -> bool:
 
 
 def namespace(X: Any) -> Any:
-    """Return the library of an array, in the form of the Array API standard."""
+    """Return an array's library as an Array API namespace."""
     return _array_api_compat().array_namespace(X)
 
 
 def device_of(X: Any) -> Any:
-    """Return the device that an array lives on."""
+    """Return an array's device."""
     return _array_api_compat().device(X)
 
 
@@ -63,7 +63,7 @@ def is_jax(xp: Any) -> bool:
 
 
 def has_float64(xp: Any, device: Any) -> bool:
-    """Return whether a device computes in float64; those of Apple do not, nor does JAX unless told to."""
+    """Return whether a device supports float64; Apple's GPUs do not, and JAX only if enabled."""
     if is_jax(xp):
         import jax
 
@@ -75,7 +75,7 @@ def has_float64(xp: Any, device: Any) -> bool:
 
 
 def like(values: Any, X: Any) -> Any:
-    """Return NumPy values as an array of X's library on X's device, in float32 if that has no float64."""
+    """Copy NumPy values to X's library and device, as float32 if it has no float64."""
     xp, device = namespace(X), device_of(X)
     if values.dtype == np.float64 and not has_float64(xp, device):
         values = values.astype(np.float32)
@@ -83,13 +83,13 @@ def like(values: Any, X: Any) -> Any:
 
 
 def to_host(X: Any) -> Any:
-    """Return an array of another library as a NumPy array, or a CSR tensor as a SciPy array."""
+    """Copy another library's array to a NumPy array, or a CSR tensor to a SciPy array."""
     if is_csr(X):
         parts = (to_host(part) for part in (X.values(), X.col_indices(), X.crow_indices()))
         return sparse.csr_array(tuple(parts), shape=tuple(X.shape))
     if is_tensor(X):
         tensor = X.detach().cpu()
-        return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()  # which NumPy lacks
+        return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()  # NumPy has no bfloat16
     if hasattr(X, "get"):  # CuPy
         return X.get()
     try:
@@ -99,7 +99,7 @@ def to_host(X: Any) -> Any:
 
 
 def read_foreign(estimator: Any, X: Any) -> ForeignRows:
-    """Return rows like those that an estimator was fitted to, where they are; raise if X cannot be such."""
+    """Validate X as rows for a fitted estimator, without copying it."""
     check_detached(X)
     if X.ndim != 2:
         raise ValueError(f"X must have 2 dimensions; got {X.ndim}.")
@@ -113,18 +113,18 @@ def read_foreign(estimator: Any, X: Any) -> ForeignRows:
 
 
 def check_detached(X: Any) -> None:
-    """Raise if X is a tensor that gradients are wanted of."""
+    """Raise if X is a tensor that requires grad."""
     if getattr(X, "requires_grad", False):
         raise ValueError(
-            "X must not require grad: cells have no gradient; got a tensor that does. Give X.detach() instead."
+            "X must not require grad, since cells have no gradient; got a tensor that does. Pass X.detach() instead."
         )
 
 
 def check_same_place(X: Any, Y: Any) -> None:
-    """Raise unless two arrays are of one library and on one device."""
+    """Raise unless two arrays have the same library and device."""
     if not (is_foreign(X) and is_foreign(Y) and namespace(X) is namespace(Y) and device_of(X) == device_of(Y)):
         raise ValueError(
-            f"Y must be of the library and on the device of X, {_place(X)}; got {_place(Y)}. Move one of them first."
+            f"Y must have the library and the device of X, {_place(X)}; got {_place(Y)}. Move one of them first."
         )
 
 

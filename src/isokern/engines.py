@@ -1,7 +1,7 @@
-"""Where rows are mapped and scored: by the compiled core, or where arrays of another library live.
+"""Dispatch mapping and scoring by the type of input: the compiled core, or the library that owns an array.
 
-``engine_of`` is the one place that asks whose array an input is. Estimators ask it once for each call and leave to the
-engine what depends on the answer.
+``engine_of`` is the only place that looks at the type. Estimators call it once per call and leave everything that
+depends on the type to the engine.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from isokern.devices import (
 from isokern.fitted_map import FittedMap
 from isokern.rows import check_finite, csr_class, read_rows
 
-_FEW_ROWS = 64  # for which neither threads nor a device pay
-_SHARES_AT_ONCE = 256  # rows
+_FEW_ROWS = 64  # up to here, neither threads nor a device pay off
+_SHARES_AT_ONCE = 256  # rows per call of the core
 
 
 class CompiledCore:
-    """Rows of NumPy, SciPy, data frames and lists, and the cells that the compiled core makes of them."""
+    """Engine for NumPy arrays, SciPy matrices, data frames and lists."""
 
     def read(self, estimator: Any, X: Any) -> Any:
-        """Return X as a table of rows like those that an estimator was fitted to."""
+        """Validate X as a table of rows for a fitted estimator."""
         return read_rows(estimator, X, reset=False)
 
     def apply(self, fitted: FittedMap, table: Any, *, device: str | None, n_jobs: int | None) -> NDArray[Any]:
-        """Return the cells of a table's rows, (n, t); a device other than the CPU is one of PyTorch."""
+        """Return the cells of a table's rows, (n, t), by the compiled core or a PyTorch device."""
         if table.shape[0] <= _FEW_ROWS:
             return fitted.apply(table, 1)
         threads = n_threads(n_jobs)
@@ -50,15 +50,15 @@ class CompiledCore:
         return fitted.apply(table, threads)
 
     def check_cells(self, fitted: FittedMap, cells: Any) -> NDArray[Any]:
-        """Return cells in the form that ``apply`` gives them; raise if they cannot come from the map."""
+        """Return cells in the form of ``apply``; raise if they are out of range."""
         return fitted.check_cells(cells)
 
     def is_single(self, table: Any) -> bool:
-        """Return whether rows are of float32."""
+        """Return whether rows are float32."""
         return bool(table.dtype == np.float32)
 
     def features(self, cells: NDArray[Any], fitted: FittedMap, *, single: bool, sparse_output: bool) -> Any:
-        """Return the one-hot form of cells, with values of 1/sqrt(t)."""
+        """Return the one-hot encoding of cells, with values 1/sqrt(t)."""
         (n, t), width = cells.shape, fitted.width
         dtype = np.dtype(np.float32 if single else np.float64)
         columns = (cells + fitted.starts[:-1]).astype(np.int32)
@@ -71,7 +71,7 @@ class CompiledCore:
         return csr_class()((values, columns.ravel(), starts), shape=(n, width))
 
     def shares(self, first: NDArray[Any], second: NDArray[Any], *, single: bool, n_jobs: int | None) -> NDArray[Any]:
-        """Return the share of equal cells of each row of ``first`` and each of ``second``."""
+        """Return, for each row of ``first`` and each of ``second``, the fraction of equal cells."""
         shares: NDArray[Any] = np.empty((len(first), len(second)), dtype=np.float32 if single else np.float64)
         for begin in range(0, len(first), _SHARES_AT_ONCE):
             part = slice(begin, begin + _SHARES_AT_ONCE)
@@ -79,36 +79,36 @@ class CompiledCore:
         return shares
 
     def scores(self, cells: NDArray[Any], model: Any, n_jobs: int | None) -> NDArray[np.float64]:
-        """Return the scores of rows by a model of their cells, (n, n_columns)."""
+        """Return a model's scores of cells, (n, n_columns)."""
         return model.score(cells, n_threads(n_jobs))
 
     def labels(self, scores: NDArray[np.float64], classes: NDArray[Any]) -> NDArray[Any]:
-        """Return the class of the largest score; one column of scores speaks for the second class where positive."""
+        """Return the class with the largest score; a single column of scores is positive for the second class."""
         return classes[scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)]
 
     def to_host(self, values: Any) -> Any:
-        """Return an array of this engine as one of NumPy."""
+        """Return an array of this engine as a NumPy array."""
         return values
 
     def to_library(self, values: NDArray[Any], X: Any) -> Any:
-        """Return an array of NumPy as one of X's library."""
+        """Return a NumPy array as an array of X's library."""
         return values
 
     def check_with(self, X: Any, Y: Any) -> None:
-        """Raise unless X and Y are for this engine."""
+        """Raise unless Y is for the same engine as X."""
         if is_foreign(Y):
             check_same_place(X, Y)
 
 
 class OtherLibrary:
-    """Arrays of other libraries, such as tensors: mapped and scored where they are, with answers there."""
+    """Engine for arrays of other libraries, such as tensors; results stay in their library and on their device."""
 
     def read(self, estimator: Any, X: Any) -> ForeignRows:
-        """Return rows like those that an estimator was fitted to; for NaN they are looked through while mapped."""
+        """Validate X as rows for a fitted estimator; ``apply`` checks for NaN."""
         return read_foreign(estimator, X)
 
     def apply(self, fitted: FittedMap, rows: ForeignRows, *, device: str | None, n_jobs: int | None) -> Any:
-        """Return the cells of rows as int32: there or, where that cannot be, by the compiled core."""
+        """Return the cells of rows as int32, by their device if possible, else by the compiled core."""
         cells = cells_of_foreign(rows, fitted, n_threads(n_jobs))
         if cells is not None:
             return cells
@@ -117,47 +117,47 @@ class OtherLibrary:
         return like(fitted.apply(table, n_threads(n_jobs)).astype(np.int32), rows.X)
 
     def check_cells(self, fitted: FittedMap, cells: Any) -> Any:
-        """Return cells; raise if they cannot come from the map."""
+        """Return cells; raise if they are out of range."""
         fitted.check_cells(to_host(cells))
         return cells
 
     def is_single(self, rows: ForeignRows) -> bool:
-        """Return whether rows are of float32."""
+        """Return whether rows are float32."""
         return bool(rows.X.dtype == namespace(rows.X).float32)
 
     def features(self, cells: Any, fitted: FittedMap, *, single: bool, sparse_output: bool) -> Any:
-        """Return the one-hot form of cells: a CSR tensor of PyTorch, or a dense array."""
+        """Return the one-hot encoding of cells: a CSR tensor of PyTorch, or a dense array."""
         if len(set(np.diff(fitted.starts))) == 1:
             return foreign_features(cells, fitted.starts, single=single, sparse_output=sparse_output)
-        own = fitted.check_cells(to_host(cells))  # partitionings of the user's own, whose numbers of cells differ
+        own = fitted.check_cells(to_host(cells))  # user-defined partitionings may differ in their number of cells
         return like(CORE.features(own, fitted, single=single, sparse_output=False), cells)
 
     def shares(self, first: Any, second: Any, *, single: bool, n_jobs: int | None) -> Any:
-        """Return the share of equal cells of each row of ``first`` and each of ``second``."""
+        """Return, for each row of ``first`` and each of ``second``, the fraction of equal cells."""
         return foreign_shares(first, second, single=single)
 
     def scores(self, cells: Any, model: Any, n_jobs: int | None) -> Any:
-        """Return the scores of rows by a model of their cells, (n, n_columns)."""
+        """Return a model's scores of cells, (n, n_columns)."""
         if hasattr(model, "table"):
             return foreign_scores(cells, model)
         return like(model.score(to_host(cells).astype(model.cells.dtype), n_threads(n_jobs)), cells)
 
     def labels(self, scores: Any, classes: NDArray[Any]) -> Any:
-        """Return the class of the largest score there; classes that are no numbers stay on the host."""
+        """Return the class with the largest score, as a NumPy array if classes are not numbers."""
         if classes.dtype.kind in "buif":
             return foreign_labels(scores, classes)
         return CORE.labels(to_host(scores), classes)
 
     def to_host(self, values: Any) -> Any:
-        """Return an array of this engine as one of NumPy."""
+        """Return an array of this engine as a NumPy array."""
         return to_host(values)
 
     def to_library(self, values: NDArray[Any], X: Any) -> Any:
-        """Return an array of NumPy as one of X's library; values that are no numbers stay NumPy's."""
+        """Return a NumPy array as an array of X's library, unless its values are not numbers."""
         return like(values, X) if values.dtype.kind in "buif" else values
 
     def check_with(self, X: Any, Y: Any) -> None:
-        """Raise unless X and Y are of one library and on one device."""
+        """Raise unless X and Y have the same library and device."""
         check_same_place(X, Y)
 
 
@@ -165,5 +165,5 @@ CORE, _OTHER = CompiledCore(), OtherLibrary()
 
 
 def engine_of(X: Any) -> CompiledCore | OtherLibrary:
-    """Return what maps and scores an input: rows, cells or scores."""
+    """Return the engine for an input: rows, cells or scores."""
     return _OTHER if isinstance(X, ForeignRows) or is_foreign(X) else CORE

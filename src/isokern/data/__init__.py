@@ -1,4 +1,4 @@
-"""Rows from files, in memory or block by block."""
+"""Read and write files of rows, whole or block by block, and load the paper's data sets."""
 
 from isokern.data.catalogue import Dataset, list_datasets, load_dataset
 from isokern.data.datasets import DatasetInfo

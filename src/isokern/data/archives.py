@@ -1,4 +1,7 @@
-"""Compressed files: gzip, bzip2, xz and Zstandard, told by their first bytes when read, by their names when written."""
+"""Decompress and compress gzip, bzip2, xz and Zstandard streams.
+
+The first bytes choose the format for reading, the file name's suffix for writing.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,16 @@ from functools import partial
 from typing import Any, BinaryIO
 
 
-class DamagedError(Exception):
-    """An archive that cannot be read to its end."""
+class CorruptArchiveError(Exception):
+    """Raised if an archive is truncated or corrupt."""
 
 
 def decompressed(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
-    """Yield what an archive that comes in pieces holds, at most ``size`` bytes at a time, as soon as it is there.
+    """Yield the decompressed content of a stream, at most ``size`` bytes at a time, as soon as it is available.
 
-    What is no archive passes as it is. There may be several archives one after another, as parallel compressors write
-    them, and zeros after each, as tapes do. Unlike Python's own readers this one takes anything else there for damage:
-    it may be the rest of the rows.
+    A stream that is not compressed passes unchanged. Archives may be concatenated, as parallel compressors write them,
+    and padded with zero bytes, as on tapes. Python's own readers ignore other trailing data; here they are an error,
+    because they may be the remaining rows.
     """
     start = _beginning(pieces)
     pieces = itertools.chain([start], pieces)
@@ -34,18 +37,18 @@ def decompressed(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
 
 
 def is_archive(path: str) -> bool:
-    """Return whether a file's first bytes are those of an archive."""
+    """Return whether a file starts with the magic number of an archive."""
     with open(path, "rb") as file:
         return file.read(8).startswith(tuple(_DECODERS))
 
 
 def compressing(file: BinaryIO, suffix: str) -> AbstractContextManager[Any]:
-    """Return a file that compresses into another as a name's suffix says: .gz, .bz2, .xz or .zst; else that file."""
+    """Return a file that compresses into ``file`` if the suffix is .gz, .bz2, .xz or .zst, else ``file`` itself."""
     return _COMPRESSORS.get(suffix, nullcontext)(file)
 
 
 def _beginning(pieces: Iterator[bytes]) -> bytes:
-    """Return as many pieces, joined, as it takes to tell what kind of archive they begin, if any."""
+    """Read until the magic number is complete or ruled out, and return what was read."""
     start = b""
     for piece in pieces:
         start += piece
@@ -63,26 +66,26 @@ def _decoded(pieces: Iterator[bytes], new_decoder: Callable[[], Any], size: int)
             yield from _outputs(decoder, rest, size)
             rest = decoder.unused_data
     if not decoder.eof:
-        raise DamagedError("the archive is cut short.")
+        raise CorruptArchiveError("the archive is truncated.")
 
 
 def _outputs(decoder: Any, data: bytes, size: int) -> Iterator[bytes]:
-    """Yield all that a decoder can make of data."""
+    """Yield everything that a decoder can decompress so far."""
     is_full = True
     while is_full and not decoder.eof:
         try:
             output = decoder.decompress(data, size)
         except MemoryError:
             raise
-        except Exception as error:  # of a class that differs from format to format
-            raise DamagedError(f"the archive is damaged: {error}") from error
+        except Exception as error:  # each format has its own exception class
+            raise CorruptArchiveError(f"the archive is corrupt: {error}") from error
         if output:
             yield output
         is_full, data = len(output) == size, b""
 
 
 class _GzipDecoder:
-    """A decoder with the manners of bz2's, lzma's and zstd's, which keep the input that they have not used yet."""
+    """Give zlib the interface of bz2's, lzma's and zstd's decoders, which keep input that they have not used yet."""
 
     def __init__(self) -> None:
         self._decoder = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
@@ -115,7 +118,7 @@ def _open_zstd(file: BinaryIO) -> Any:
     return zstd.ZstdFile(file, "wb", options={zstd.CompressionParameter.checksum_flag: 1})
 
 
-# first bytes -> what decodes an archive that has them
+# Magic number -> decoder.
 _DECODERS: dict[bytes, Callable[[], Any]] = {
     b"\x1f\x8b": _GzipDecoder,
     b"BZh": bz2.BZ2Decompressor,
@@ -124,7 +127,7 @@ _DECODERS: dict[bytes, Callable[[], Any]] = {
 }
 
 _COMPRESSORS: dict[str, Callable[[BinaryIO], Any]] = {
-    # Without a time, the same rows give the same bytes.
+    # Without a timestamp, the same rows give the same bytes.
     ".gz": lambda file: gzip.GzipFile(fileobj=file, mode="wb", mtime=0),
     ".bz2": partial(bz2.BZ2File, mode="wb"),
     ".xz": partial(lzma.LZMAFile, mode="wb"),

@@ -1,11 +1,11 @@
-"""LIBSVM text files: one row a line, ``label index:value index:value ...``."""
+"""Read and write LIBSVM text: one row per line, ``label index:value index:value ...``."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -35,22 +35,22 @@ def read_libsvm(
     Parameters
     ----------
     path : str or path
-        A file, plain or compressed by gzip, bzip2, xz or Zstandard; "-" is standard input.
+        A file, plain or compressed with gzip, bzip2, xz or Zstandard; "-" is standard input.
     n_features : int, default=None
-        Number of columns; None means the largest index there is. Give it where a file may lack the last columns, such
-        as a test file, or a row with an index beyond it is to be an error.
+        Number of columns; None means the largest index. Set it if a file, such as a test file, may lack the last
+        columns, or to reject rows with larger indices.
     zero_based : bool or "auto", default="auto"
-        Whether indices count from 0. "auto" means they do if there is an index 0, else they count from 1.
+        Whether indices count from 0. "auto" means that they do if index 0 occurs, else they count from 1.
     dtype : {numpy.float64, numpy.float32}, default=numpy.float64
-        Of the values.
+        Type of the values.
     n_jobs : int, default=None
-        Threads; None means as many as OpenMP allows.
+        Number of threads; None means as many as OpenMP allows.
 
     Returns
     -------
     X : CSR matrix of shape (n, n_features)
     y : ndarray of shape (n,)
-        The labels; NaN for those written ``?``.
+        Labels; NaN for those written ``?``.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def read_libsvm(
     >>> X.toarray(), y
     (array([[0.5, 0. , 2. ], [0. , 1. , 0. ]]), array([ 1., -1.]))
     """
-    source = checked_source(path, n_features, zero_based, dtype, n_jobs)
+    source = Source.checked(path, n_features, zero_based, dtype, n_jobs)
     parts = list(source.parts(line_chunks(path)))
     return source.known(parts).table(parts)
 
@@ -77,21 +77,17 @@ def iter_libsvm(
     dtype: DTypeLike = np.float64,
     n_jobs: int | None = None,
 ) -> Iterator[tuple[Any, NDArray[np.float64]]]:
-    r"""Yield a LIBSVM file in blocks of rows, in constant memory.
+    r"""Read a LIBSVM file block by block, in constant memory.
 
-    What is not said of its layout is found by reading the file once beforehand, so that all blocks are alike; that of
-    standard input or a pipe is taken from its first lines, and a later row that does not agree is an error.
+    If ``n_features`` or ``zero_based`` is not given, a file is read twice: first to find them. For standard input and
+    pipes the first lines decide, and a later row that contradicts them is an error.
 
     Parameters
     ----------
-    path : str or path
-        A file, plain or compressed by gzip, bzip2, xz or Zstandard; "-" is standard input.
-    size : int, default=1000
-        Rows of a block.
-    initial : int, default=None
-        Rows of the first block, if it is to be different.
-    n_features, zero_based, dtype, n_jobs
+    path, n_features, zero_based, dtype, n_jobs
         See :func:`read_libsvm`.
+    size, initial
+        See :func:`blocks`.
 
     Yields
     ------
@@ -108,21 +104,21 @@ def iter_libsvm(
     [((2, 3), [1.0, -1.0]), ((1, 3), [1.0])]
     """
     check_sizes(size, initial)
-    source = checked_source(path, n_features, zero_based, dtype, n_jobs)
+    source = Source.checked(path, n_features, zero_based, dtype, n_jobs)
     return rebatched(_tables(source, initial or size), size, initial)
 
 
 def write_libsvm(path: PathLike, X: Any, y: ArrayLike, *, zero_based: bool = False) -> None:
-    """Write a LIBSVM file; numbers get as many digits as it takes to read them back exactly.
+    """Write a LIBSVM file; numbers get as many digits as reading them back exactly takes.
 
     Parameters
     ----------
     path : str or path
-        The file, which is replaced as a whole; .gz, .bz2, .xz and .zst at its end compress it.
+        The file, replaced atomically; .gz, .bz2, .xz or .zst at its end compress it.
     X : {array-like, sparse matrix} of shape (n, d)
         Zeros of a dense X are left out.
     y : array-like of shape (n,)
-        Labels, numbers; NaN is written ``?``.
+        Numeric labels; NaN is written ``?``.
     zero_based : bool, default=False
         Whether indices count from 0.
 
@@ -137,7 +133,10 @@ def write_libsvm(path: PathLike, X: Any, y: ArrayLike, *, zero_based: bool = Fal
     -1 2:0.1
     """
     table = sparse.csr_array(X) if sparse.issparse(X) else sparse.csr_array(np.atleast_2d(np.asarray(X)))
-    labels = _numbers(y)
+    try:
+        labels = np.ascontiguousarray(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y must be numbers: {error}. Encode the classes as numbers first.") from error
     if table.shape[1] > _LARGEST_INDEX:
         raise ValueError(f"X must have at most {_LARGEST_INDEX} columns; got {table.shape[1]}.")
     if labels.shape != (table.shape[0],):
@@ -154,7 +153,7 @@ def write_libsvm(path: PathLike, X: Any, y: ArrayLike, *, zero_based: bool = Fal
 
 
 class Part(NamedTuple):
-    """Rows of one piece of text, their columns numbered as the indices in it."""
+    """Parsed rows of one piece of text; column numbers are the indices in the text."""
 
     labels: NDArray[np.float64]
     values: NDArray[Any]
@@ -163,7 +162,7 @@ class Part(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A file, what was said of its indices, what its values become, and how many threads may read it."""
+    """A file and the options to read it with; see :func:`read_libsvm`."""
 
     path: PathLike
     n_features: int | None
@@ -171,13 +170,24 @@ class Source(NamedTuple):
     dtype: np.dtype[Any]
     n_jobs: int | None
 
+    @classmethod
+    def checked(cls, path: PathLike, n_features: Any, zero_based: Any, dtype: DTypeLike, n_jobs: int | None) -> Self:
+        """Return the source; raise unless its options are valid."""
+        if n_features is not None and not (is_integer(n_features, at_least=1) and n_features <= _LARGEST_INDEX):
+            raise ValueError(f"n_features must be None or an integer from 1 to {_LARGEST_INDEX}; got {n_features!r}.")
+        if not isinstance(zero_based, bool) and zero_based != "auto":
+            raise ValueError(f'zero_based must be True, False or "auto"; got {zero_based!r}.')
+        if np.dtype(dtype) not in (np.float64, np.float32):
+            raise ValueError(f"dtype must be numpy.float64 or numpy.float32; got {dtype!r}.")
+        return cls(path, n_features, zero_based, np.dtype(dtype), n_jobs)
+
     @property
     def is_known(self) -> bool:
-        """Whether nothing is left to be found out."""
+        """Whether the number of columns and the base of the indices are known."""
         return self.n_features is not None and self.zero_based != "auto"
 
     def parts(self, texts: Iterable[bytes], cure: str = "", first_line: int = 1) -> Iterator[Part]:
-        """Yield the rows of pieces of text, which may begin at a later line; raise at the first that is wrong."""
+        """Parse pieces of text; an error names the line, and gives the cure if an index is out of range."""
         first = 1 if self.zero_based is False else 0
         last = (self.n_features or _LARGEST_INDEX) - (self.zero_based is True)
         largest = float(np.finfo(self.dtype).max)
@@ -193,7 +203,7 @@ class Source(NamedTuple):
             yield Part(labels, values.astype(self.dtype, copy=False), columns, starts)
 
     def known(self, parts: Iterable[Part]) -> Source:
-        """Return the source with what was not said of it found in its rows."""
+        """Return the source with missing options inferred from its rows."""
         smallest, largest = _LARGEST_INDEX, 0
         for part in parts:
             if len(part.columns):
@@ -205,10 +215,10 @@ class Source(NamedTuple):
         return self._replace(n_features=self.n_features or max(1, found), zero_based=zero_based)
 
     def _raise_on_too_many(self) -> NoReturn:
-        """Raise for a source that has an index 0 and also one that is as large as the number of columns."""
-        why = " There is an index 0, so they count from 0."
+        """Raise because index 0 occurs, and so does an index as large as the number of columns."""
+        why = " Index 0 occurs, so indices count from 0."
         if not is_stream(self.path):
-            for _ in self._replace(zero_based=True).parts(line_chunks(self.path), why):
+            for _ in self._replace(zero_based=True).parts(line_chunks(self.path), why):  # raises at the line
                 pass
         last = (self.n_features or _LARGEST_INDEX) - 1
         raise ValueError(f"{name_of(self.path)}: feature indices must be at most {last}.{why}")
@@ -222,20 +232,20 @@ class Source(NamedTuple):
         return self.csr(values, columns, np.concatenate([[0], np.cumsum(sizes)])), labels
 
     def csr(self, values: NDArray[Any], columns: NDArray[np.int32], starts: NDArray[np.int64]) -> Any:
-        """Return rows as CSR, their columns numbered as the indices were, which are changed in place."""
+        """Return rows as CSR; ``columns`` are the indices in the text and are changed in place."""
         columns -= np.int32(not self.zero_based)
         starts = starts.astype(np.int32) if starts[-1] <= _LARGEST_INDEX else starts
         return csr_class()((values, columns, starts), shape=(len(starts) - 1, self.n_features))
 
 
 def _tables(source: Source, n_probed: int) -> Iterator[tuple[Any, NDArray[np.float64]]]:
-    """Yield a file's rows in pieces of any length, all of one layout."""
+    """Yield (X, y) in pieces of any length, all with the same columns."""
     texts, cure = line_chunks(source.path), ""
     if not source.is_known and is_stream(source.path):
         probe = _first_lines(texts, n_probed)
         texts = itertools.chain(probe, texts)
         source = source.known(source.parts(probe))
-        cure = " So it was in the first lines; give n_features and zero_based, if it is not so in all."
+        cure = " The first lines suggest so; pass n_features and zero_based if they mislead."
     elif not source.is_known:
         source = source.known(source.parts(line_chunks(source.path)))
     for part in source.parts(texts, cure):
@@ -243,7 +253,7 @@ def _tables(source: Source, n_probed: int) -> Iterator[tuple[Any, NDArray[np.flo
 
 
 def _first_lines(texts: Iterator[bytes], n: int) -> list[bytes]:
-    """Return pieces of text that have at least n lines, if there are so many."""
+    """Take pieces of text until they have n lines, or the text ends."""
     pieces: list[bytes] = []
     for text in texts:
         pieces.append(text)
@@ -255,23 +265,3 @@ def _first_lines(texts: Iterator[bytes], n: int) -> list[bytes]:
 
 def _joined(arrays: Iterable[NDArray[Any]], dtype: DTypeLike) -> NDArray[Any]:
     return np.concatenate([np.empty(0, dtype), *arrays], dtype=dtype, casting="same_kind")
-
-
-def _numbers(y: ArrayLike) -> NDArray[np.float64]:
-    try:
-        return np.ascontiguousarray(y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"y must be numbers: {error}. Number the classes first.") from error
-
-
-def checked_source(
-    path: PathLike, n_features: int | None, zero_based: bool | str, dtype: DTypeLike, n_jobs: int | None
-) -> Source:
-    """Return a source, if what is said of it can be."""
-    if n_features is not None and not (is_integer(n_features, at_least=1) and n_features <= _LARGEST_INDEX):
-        raise ValueError(f"n_features must be None or an integer from 1 to {_LARGEST_INDEX}; got {n_features!r}.")
-    if not isinstance(zero_based, bool) and zero_based != "auto":
-        raise ValueError(f'zero_based must be True, False or "auto"; got {zero_based!r}.')
-    if np.dtype(dtype) not in (np.float64, np.float32):
-        raise ValueError(f"dtype must be numpy.float64 or numpy.float32; got {dtype!r}.")
-    return Source(path, n_features, zero_based, np.dtype(dtype), n_jobs)

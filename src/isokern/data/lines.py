@@ -1,48 +1,41 @@
-"""The lines of text files, plain or compressed, and of standard input, in pieces as they come."""
+"""Read text files, compressed or not, and standard input in chunks of whole lines."""
 
 from __future__ import annotations
 
 import os
 import select
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import nullcontext
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
-from isokern.data.archives import DamagedError, decompressed
+from isokern.data.archives import CorruptArchiveError, decompressed
 
 PathLike = str | os.PathLike[str]
 
 STDIN = "-"
 _PIECE = 2**22  # bytes
-_LONGEST_LINE = 2**28
-_PATIENCE = 200  # milliseconds
+_LONGEST_LINE = 2**28  # bytes
+_POLL_TIMEOUT = 200  # milliseconds
 
 
 def name_of(path: PathLike) -> str:
-    """Return a file's name as errors give it."""
+    """Return a file's name for error messages."""
     return "standard input" if path == STDIN else Path(path).name
 
 
 def is_stream(path: PathLike) -> bool:
-    """Return whether a path can be read but once, as it comes: standard input, a pipe or a device."""
+    """Return whether a path can be read only once: standard input, a pipe or a device."""
     return path == STDIN or not Path(path).is_file()
 
 
 def line_chunks(path: PathLike) -> Iterator[bytes]:
-    """Yield the content of a text file in pieces that end with a line, as soon as whole lines are there.
+    """Yield the text of a file in chunks of whole lines, as soon as they are available.
 
-    Parameters
-    ----------
-    path : str or path
-        A file, plain or compressed by gzip, bzip2, xz or Zstandard, which its first bytes tell; "-" is standard input.
-
-    Yields
-    ------
-    piece : bytes
-        Whole lines; only the last line of the last piece may lack its newline.
+    Compressed files are recognised by their first bytes. Only the last line of the last chunk may lack its newline.
     """
     n_lines = 0
     tail = bytearray()
@@ -50,90 +43,71 @@ def line_chunks(path: PathLike) -> Iterator[bytes]:
         for piece in _pieces(path):
             first, end = piece.find(b"\n"), piece.rfind(b"\n") + 1
             if len(tail) + (first if end else len(piece)) > _LONGEST_LINE:
-                raise ValueError(f"{name_of(path)}, line {n_lines + 1}: longer than {_LONGEST_LINE:,} bytes.")
+                raise ValueError(f"{name_of(path)}, line {n_lines + 1}: must be at most {_LONGEST_LINE:,} bytes long.")
             if end:
                 yield b"".join((tail, memoryview(piece)[:end]))
                 n_lines += piece.count(b"\n")
                 tail.clear()
             tail += memoryview(piece)[end:]
-    except DamagedError as damage:
-        raise ValueError(f"{name_of(path)}, line {n_lines + 1}: {damage}") from damage
+    except CorruptArchiveError as error:
+        raise ValueError(f"{name_of(path)}, line {n_lines + 1}: {error}") from error
     if tail:
         yield bytes(tail)
 
 
 def _pieces(path: PathLike) -> Iterator[bytes]:
-    """Yield the decompressed content, reading ahead unless it comes as a stream."""
-    with _opened(path) as file:
+    """Yield the decompressed content; files are read ahead, streams are read as data arrive."""
+    with nullcontext(sys.stdin.buffer) if path == STDIN else open(path, "rb") as file:
         if is_stream(path):
             yield from decompressed(_arriving(file), _PIECE)
         else:
-            yield from _ahead(decompressed(iter(lambda: file.read(_PIECE), b""), _PIECE))
+            yield from _read_ahead(decompressed(iter(lambda: file.read(_PIECE), b""), _PIECE))
 
 
 def _arriving(file: Any) -> Iterator[bytes]:
-    """Yield what comes from a pipe, as it comes.
+    """Yield data from a pipe as they arrive.
 
-    A signal that arrives just before a read would wait for the next bytes, so the wait for them is cut short now and
-    then.
+    Python handles a signal only between system calls. A signal just before a blocking read would wait for the next
+    data, so this polls with a timeout first.
     """
-    wait = _waiting_for(file)
+    poll = _poll(file)
     while piece := file.read1(_PIECE):
         yield piece
-        wait()
+        while poll is not None and not poll.poll(_POLL_TIMEOUT):
+            pass
 
 
-def _waiting_for(file: Any) -> Callable[[], None]:
-    """Return a function that waits until there is something to read, where the system can tell."""
+def _poll(file: Any) -> Any:
+    """Return a poll object for a file, or None where the system or the file has none."""
     try:
         poll = select.poll()
         poll.register(file.fileno(), select.POLLIN)
-    except (AttributeError, OSError):  # no such call, or no such file
-        return lambda: None
-
-    def wait() -> None:
-        while not poll.poll(_PATIENCE):
-            pass
-
-    return wait
+    except (AttributeError, OSError):
+        return None
+    return poll
 
 
-def _ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield pieces, each read while the one before is at work."""
-    coming = _Coming(pieces)
+def _read_ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield pieces; a thread reads the next one while the caller works on the current one."""
+    coming = _read_in_thread(pieces)
     while piece := coming.result():
-        coming = _Coming(pieces)
+        coming = _read_in_thread(pieces)
         yield piece
 
 
-class _Coming(threading.Thread):
-    """A piece that is being read.
+def _read_in_thread(pieces: Iterator[bytes]) -> Future[bytes]:
+    """Return the next piece as a future; empty bytes mark the end.
 
-    Nobody has to wait for it: a reader that is left unfinished may be cleared away by the garbage collector, at a
-    moment when waiting for a thread, as an executor would, can wait forever.
+    An executor would join its thread when an unfinished generator is garbage-collected, which can deadlock. Nobody
+    joins this daemon thread.
     """
+    future: Future[bytes] = Future()
 
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        super().__init__(daemon=True)
-        self._pieces = pieces
-        self._piece = b""
-        self._error: BaseException | None = None
-        self.start()
-
-    def run(self) -> None:
-        """Read it."""
+    def read() -> None:
         try:
-            self._piece = next(self._pieces, b"")
-        except BaseException as error:  # to be raised where the piece is wanted
-            self._error = error
+            future.set_result(next(pieces, b""))
+        except BaseException as error:
+            future.set_exception(error)
 
-    def result(self) -> bytes:
-        """Return the piece once it is there; no bytes at the end."""
-        self.join()
-        if self._error is not None:
-            raise self._error
-        return self._piece
-
-
-def _opened(path: PathLike) -> AbstractContextManager[Any]:
-    return nullcontext(sys.stdin.buffer) if path == STDIN else open(path, "rb")
+    Thread(target=read, daemon=True).start()
+    return future

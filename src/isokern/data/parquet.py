@@ -1,49 +1,24 @@
-"""Parquet as a stream of rows; errors name the column and the row."""
+"""Read Parquet files as a stream of rows; errors name the column and the row."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 
-from isokern.data.columns import all_finite, feature_names, rows_of
+from isokern.data.columns import TableOptions, all_finite
 from isokern.data.lines import PathLike, name_of
 
 _PIECE_VALUES = 2**20
 _BUFFER_BYTES = 2**16
 
 
-def parquet_pieces(
-    path: PathLike,
-    label: str | None,
-    columns: Sequence[str] | None,
-    is_sparse: bool,
-    dtype: DTypeLike,
-    *,
-    groups: RowGroups | None = None,
-) -> Iterator[tuple[Any, Any]]:
-    """Yield (X, y) for consecutive rows, of the whole file or of some row groups; the first piece has no rows."""
-    name = name_of(path)
-    with _opened(path) as file:
-        schema = file.schema_arrow
-        features = feature_names(_names(file), label, columns, name)
-        _check_types(schema, features, label, name)
-        wanted = features if label is None else [*features, label]
-        row = 0 if groups is None else groups.first_row
-        for batch in _batches(file, wanted, None if groups is None else groups.numbers):
-            X = rows_of([_numbers(batch[column]) for column in features], batch.num_rows, is_sparse, dtype)
-            if not all_finite(X):
-                raise ValueError(_complaint(X, features, row, name))
-            yield X, None if label is None else _labels(batch[label])
-            row += batch.num_rows
-
-
 class RowGroups(NamedTuple):
-    """Consecutive row groups of a file, which is what can be read of it by itself."""
+    """Consecutive row groups of a file: the smallest part that can be read on its own."""
 
     path: str
     numbers: list[int]
@@ -51,8 +26,23 @@ class RowGroups(NamedTuple):
     n_rows: int
 
 
+def parquet_pieces(path: PathLike, options: TableOptions, groups: RowGroups | None = None) -> Iterator[tuple[Any, Any]]:
+    """Yield (X, y) for consecutive rows of a file, or of some row groups; the first piece has no rows."""
+    name, label = name_of(path), options.label
+    with _opened(path) as file:
+        features = options.features(_names(file), name)
+        _check_types(file.schema_arrow, features, label, name)
+        row, numbers = (0, None) if groups is None else (groups.first_row, groups.numbers)
+        for batch in _batches(file, features if label is None else [*features, label], numbers):
+            X = options.rows([_numbers(batch[column]) for column in features], batch.num_rows)
+            if not all_finite(X):
+                raise ValueError(_complaint(X, features, row, name))
+            yield X, None if label is None else _labels(batch[label])
+            row += batch.num_rows
+
+
 def row_groups(path: str, size: int) -> list[RowGroups]:
-    """Return a file's row groups, put together while they have fewer than ``size`` bytes."""
+    """Return a file's row groups; neighbours are merged while they have at most ``size`` bytes together."""
     found: list[RowGroups] = []
     row, n_bytes = 0, size
     with _opened(path) as file:
@@ -75,37 +65,28 @@ def parquet_column_names(path: PathLike) -> list[str]:
 
 @contextmanager
 def _opened(path: PathLike) -> Iterator[Any]:
+    """Open a file; pyarrow's errors about its content become errors that name the file."""
+    import pyarrow
     from pyarrow import parquet
 
-    with (
-        _damage_named(name_of(path)),
-        parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False) as file,
-    ):
-        yield file
+    try:
+        with parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False) as file:
+            yield file
+    except (pyarrow.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # the file is missing or not readable
+        raise ValueError(f"{name_of(path)}: must be a valid Parquet file; {error}") from error
 
 
 def _names(file: Any) -> list[str]:
-    # Where pandas stores an index as a column, it is no feature.
+    # pandas stores the index as a column with this prefix.
     return [name for name in file.schema_arrow.names if not name.startswith("__index_level_")]
 
 
 def _batches(file: Any, wanted: list[str], groups: list[int] | None) -> Iterator[Any]:
-    """Yield a table of no rows, then batches of a bounded number of values."""
+    """Yield an empty table, then batches of a bounded number of values."""
     yield file.schema_arrow.empty_table()
     yield from file.iter_batches(max(1, min(2**16, _PIECE_VALUES // len(wanted))), groups, columns=wanted)
-
-
-@contextmanager
-def _damage_named(name: str) -> Iterator[None]:
-    """Let pyarrow's errors about damaged files name the file."""
-    import pyarrow
-
-    try:
-        yield
-    except (pyarrow.ArrowException, OSError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise  # the file is not there, or must not be read
-        raise ValueError(f"{name}: must be a whole Parquet file; {error}") from error
 
 
 def _check_types(schema: Any, features: list[str], label: str | None, name: str) -> None:
@@ -121,7 +102,7 @@ def _check_types(schema: Any, features: list[str], label: str | None, name: str)
 
 
 def _plain(kind: Any) -> Any:
-    """Return the type of the values of a column that may be dictionary-encoded."""
+    """Return the value type of a column that may be dictionary-encoded."""
     from pyarrow import types
 
     return kind.value_type if types.is_dictionary(kind) else kind
@@ -136,23 +117,23 @@ def _is_number(kind: Any) -> bool:
 def _is_text(kind: Any) -> bool:
     from pyarrow import types
 
-    return any(test(kind) for test in (types.is_string, types.is_large_string))
+    return types.is_string(kind) or types.is_large_string(kind)
 
 
 def _numbers(column: Any) -> NDArray[np.float64]:
-    """Return numbers and bools as float64, missing ones as NaN."""
-    # Integers beyond 2^53 are rounded, as NumPy does.
+    """Return numbers and bools as float64, nulls as NaN."""
+    # safe=False rounds integers beyond 2^53, as NumPy does, instead of raising.
     return np.asarray(column.cast("float64", safe=False))
 
 
 def _labels(column: Any) -> NDArray[Any]:
-    """Return labels as float64 or str, missing ones as NaN or None."""
+    """Return labels as float64 or str; nulls become NaN or None."""
     plain = column.cast(_plain(column.type))
     return _numbers(plain) if _is_number(plain.type) else np.asarray(plain, dtype=object)
 
 
 def _complaint(X: Any, features: list[str], first_row: int, name: str) -> str:
-    """Return where the first value is that is not finite."""
+    """Say where the first value is that is not finite."""
     X = X.toarray() if sparse.issparse(X) else X
     row, column = np.argwhere(~np.isfinite(X))[0]
     what = "a missing value" if np.isnan(X[row, column]) else "infinity"

@@ -1,4 +1,4 @@
-"""Rows in blocks: of arrays that are at hand, and of a stream of pieces of any length."""
+"""Cut rows into blocks: arrays in memory, or a stream of pieces of any length."""
 
 from __future__ import annotations
 
@@ -19,18 +19,17 @@ def blocks(X: Any, y: Any = None, size: int = 1000, *, initial: int | None = Non
     Parameters
     ----------
     X : array, sparse matrix, data frame or list of shape (n, n_features)
-        The rows. Sparse matrices other than CSR are converted once.
+        Sparse matrices other than CSR are converted once.
     y : array, series or list of length n, optional
-        The labels; without them the second of each pair is None.
+        Labels; without them, the second item of each pair is None.
     size : int, default=1000
-        The number of rows in a block; the last has what is left.
+        Number of rows in a block; the last block may have fewer.
     initial : int, optional
-        The number of rows in the first block, where it is to differ.
+        Number of rows in the first block; None means ``size``.
 
     Returns
     -------
     iterator of (X, y)
-        The blocks, in the order of the rows.
 
     Examples
     --------
@@ -39,26 +38,23 @@ def blocks(X: Any, y: Any = None, size: int = 1000, *, initial: int | None = Non
     >>> [len(X) for X, y in blocks(np.zeros((25, 3)), np.zeros(25), size=10, initial=3)]
     [3, 10, 10, 2]
     """
-    check_sizes(size, initial)
     n = _n_rows(X, "X")
     if y is not None and _n_rows(y, "y") != n:
         raise ValueError(f"y must have one label for each of the {n} rows of X; got {_n_rows(y, 'y')}.")
-    X = X.tocsr() if sparse.issparse(X) else X
-    return ((_rows(X, a, b), None if y is None else _rows(y, a, b)) for a, b in _bounds(n, size, initial))
+    return rebatched([(X.tocsr() if sparse.issparse(X) else X, y)], size, initial)
 
 
 def rebatched(pieces: Iterable[tuple[Any, Any]], size: int, initial: int | None = None) -> Iterator[tuple[Any, Any]]:
-    """Cut a stream of (X, y) pieces into blocks, each as soon as its last row is there.
+    """Cut a stream of (X, y) pieces into blocks; yield each block as soon as its last row arrives.
 
-    ``X`` is an array or CSR, ``y`` an array or None. A block that lies within one piece is a view of it; one that spans
-    several is joined once.
+    A block within one piece is a view. A block that spans several pieces is concatenated once.
     """
     check_sizes(size, initial)
     return _rebatched(pieces, size, initial or size)
 
 
 def check_sizes(size: int, initial: int | None) -> None:
-    """Raise unless both can be numbers of rows in a block."""
+    """Raise unless both are valid numbers of rows."""
     if not is_integer(size, at_least=1):
         raise ValueError(f"size must be an integer of at least 1; got {size!r}.")
     if initial is not None and not is_integer(initial, at_least=1):
@@ -66,7 +62,7 @@ def check_sizes(size: int, initial: int | None) -> None:
 
 
 def joined(parts: list[tuple[Any, Any]]) -> tuple[Any, Any]:
-    """Return consecutive (X, y) pieces, at least one, as one."""
+    """Concatenate consecutive (X, y) pieces, at least one."""
     if len(parts) == 1:
         return parts[0]
     tables, labels = zip(*parts, strict=True)
@@ -74,11 +70,11 @@ def joined(parts: list[tuple[Any, Any]]) -> tuple[Any, Any]:
     return X, None if labels[0] is None else np.concatenate(labels)
 
 
-def _rebatched(pieces: Iterable[tuple[Any, Any]], size: int, wanted: int) -> Iterator[tuple[Any, Any]]:
+def _rebatched(pieces: Iterable[tuple[Any, Any]], size: int, missing: int) -> Iterator[tuple[Any, Any]]:
+    """Yield blocks of ``size`` rows, the first one of ``missing`` rows."""
     held: list[tuple[Any, Any]] = []
-    missing = wanted
     for X, y in pieces:
-        begin, n = 0, X.shape[0]
+        begin, n = 0, _n_rows(X, "X")
         while begin < n:
             end = min(n, begin + missing)
             held.append((_rows(X, begin, end), None if y is None else _rows(y, begin, end)))
@@ -89,13 +85,6 @@ def _rebatched(pieces: Iterable[tuple[Any, Any]], size: int, wanted: int) -> Ite
                 yield block
     if held:
         yield joined(held)
-
-
-def _bounds(n: int, size: int, initial: int | None) -> Iterator[tuple[int, int]]:
-    begin, end = 0, min(n, initial or size)
-    while begin < n:
-        yield begin, end
-        begin, end = end, min(n, end + size)
 
 
 def _n_rows(rows: Any, name: str) -> int:
@@ -110,7 +99,7 @@ def _rows(table: Any, begin: int, end: int) -> Any:
     """Return rows begin to end: a view of arrays and of CSR."""
     if not sparse.issparse(table):
         return table.iloc[begin:end] if hasattr(table, "iloc") else table[begin:end]
-    # SciPy's slices and its constructor would copy.
+    # SciPy's slicing and its constructor would copy the values.
     rows = type(table)((end - begin, table.shape[1]), dtype=table.dtype)
     first, last = table.indptr[begin], table.indptr[end]
     rows.data, rows.indices = table.data[first:last], table.indices[first:last]

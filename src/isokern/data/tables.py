@@ -1,4 +1,4 @@
-"""CSV and Parquet: rows with named columns, in memory or block by block. Needs pyarrow, the extra ``tables``."""
+"""Read CSV and Parquet files, whole or block by block. Needs pyarrow, the extra ``tables``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from isokern.data.columns import check_options
+from isokern.data.columns import TableOptions, check_pyarrow
 from isokern.data.csv import csv_column_names, csv_pieces
 from isokern.data.lines import STDIN, PathLike
 from isokern.data.parquet import parquet_column_names, parquet_pieces
@@ -23,28 +23,28 @@ def read_csv(
     sparse: bool = False,
     dtype: DTypeLike = np.float64,
 ) -> tuple[Any, Any]:
-    r"""Read a CSV file whose first line names the columns.
+    r"""Read a CSV file whose header names the columns.
 
     Parameters
     ----------
     path : str or path
-        A file, plain or compressed by gzip, bzip2, xz or Zstandard; "-" is standard input. Fields are separated by
-        commas; they may be quoted, but must end on their line.
+        A file, plain or compressed with gzip, bzip2, xz or Zstandard; "-" is standard input. The delimiter is a comma.
+        Fields may be quoted, but must not contain a newline.
     label : str, default=None
-        The name of the label column; None means that there is none.
+        Name of the label column; None means that there are no labels.
     columns : list of str, default=None
-        The names of the feature columns, in the order wanted; None means all but the label. They must hold numbers.
+        Names of the feature columns, in the order wanted; None means all except the label. They must hold numbers.
     sparse : bool, default=False
-        Whether X is CSR rather than an array.
-    dtype : numpy.float32 or numpy.float64, default=numpy.float64
-        Of the features.
+        Whether X is CSR instead of a dense array.
+    dtype : {numpy.float64, numpy.float32}, default=numpy.float64
+        Type of X.
 
     Returns
     -------
     X : array or CSR matrix of shape (n, n_features)
     y : array of shape (n,) or None
-        Numbers as float64, a missing one as NaN; or, if the first lines have others, text as str, a missing one as
-        None. Without a label column, None.
+        If all labels in the first lines are numbers: float64, with NaN for missing labels. Otherwise: str, with None
+        for missing labels. Without a label column, None.
 
     Examples
     --------
@@ -56,8 +56,7 @@ def read_csv(
     >>> X, y
     (array([[39., 0.], [52., 1.]]), array(['low', 'high'], dtype=object))
     """
-    check_tables(label, columns, dtype)
-    return joined(list(csv_pieces(path, label, columns, sparse, dtype)))
+    return joined(list(csv_pieces(path, TableOptions.checked(label, columns, sparse, dtype))))
 
 
 def iter_csv(
@@ -70,25 +69,18 @@ def iter_csv(
     sparse: bool = False,
     dtype: DTypeLike = np.float64,
 ) -> Iterator[tuple[Any, Any]]:
-    r"""Read a CSV file block by block, in memory that does not grow with its length.
-
-    A block is there as soon as its last line is, so that a pipe can be followed.
+    r"""Read a CSV file block by block, in constant memory; a block is returned as soon as its last line arrives.
 
     Parameters
     ----------
-    path : str or path
-        As in :func:`read_csv`.
-    size : int, default=1000
-        The number of rows in a block; the last has what is left.
-    label, columns, sparse, dtype
-        As in :func:`read_csv`.
-    initial : int, default=None
-        The number of rows in the first block, where it is to differ.
+    path, label, columns, sparse, dtype
+        See :func:`read_csv`.
+    size, initial
+        See :func:`blocks`.
 
     Returns
     -------
     iterator of (X, y)
-        The blocks, as of :func:`read_csv`. Whether labels are numbers or text is decided by the first lines, once.
 
     Examples
     --------
@@ -99,8 +91,7 @@ def iter_csv(
     >>> [(X.tolist(), y.tolist()) for X, y in iter_csv(path, 2, label="y")]
     [([[1.0, 2.0], [3.0, 4.0]], [0.0, 1.0]), ([[5.0, 6.0]], [1.0])]
     """
-    check_tables(label, columns, dtype)
-    return rebatched(csv_pieces(path, label, columns, sparse, dtype), size, initial)
+    return rebatched(csv_pieces(path, TableOptions.checked(label, columns, sparse, dtype)), size, initial)
 
 
 def read_parquet(
@@ -118,12 +109,12 @@ def read_parquet(
     path : str or path
         A file; Parquet cannot be read from standard input.
     label, columns, sparse, dtype
-        As in :func:`read_csv`. Features may be numbers or bools, labels text, too.
+        See :func:`read_csv`. Features may be numbers or bools, labels also text.
 
     Returns
     -------
     X, y
-        As of :func:`read_csv`.
+        See :func:`read_csv`.
 
     Examples
     --------
@@ -136,8 +127,7 @@ def read_parquet(
     >>> read_parquet(path, label="y")
     (array([[39., 0.], [52., 1.]]), array([-1., 1.]))
     """
-    _check_parquet(path, label, columns, dtype)
-    return joined(list(parquet_pieces(path, label, columns, sparse, dtype)))
+    return joined(list(_parquet(path, label, columns, sparse, dtype)))
 
 
 def iter_parquet(
@@ -150,55 +140,29 @@ def iter_parquet(
     sparse: bool = False,
     dtype: DTypeLike = np.float64,
 ) -> Iterator[tuple[Any, Any]]:
-    """Read a Parquet file block by block, in memory that does not grow with its length.
+    """Read a Parquet file block by block, in constant memory; the blocks are like those of :func:`iter_csv`.
 
     Parameters
     ----------
     path, label, columns, sparse, dtype
-        As in :func:`read_parquet`.
-    size : int, default=1000
-        The number of rows in a block; the last has what is left.
-    initial : int, default=None
-        The number of rows in the first block, where it is to differ.
+        See :func:`read_parquet`.
+    size, initial
+        See :func:`blocks`.
 
     Returns
     -------
     iterator of (X, y)
-        The blocks, as of :func:`read_parquet`.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> import pyarrow
-    >>> from pyarrow.parquet import write_table
-    >>> from isokern.data import iter_parquet
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "rows.parquet"
-    >>> write_table(pyarrow.table({"a": range(25)}), path)
-    >>> [len(X) for X, y in iter_parquet(path, 10, initial=3)]
-    [3, 10, 10, 2]
     """
-    _check_parquet(path, label, columns, dtype)
-    return rebatched(parquet_pieces(path, label, columns, sparse, dtype), size, initial)
+    return rebatched(_parquet(path, label, columns, sparse, dtype), size, initial)
 
 
 def column_names(path: PathLike, kind: str) -> list[str]:
-    """Return the names of the columns of a file of kind "csv" or "parquet"."""
-    check_tables(None, None, np.float64)
+    """Return the column names of a file of kind "csv" or "parquet"."""
+    check_pyarrow()
     return {"csv": csv_column_names, "parquet": parquet_column_names}[kind](path)
 
 
-def check_tables(label: Any, columns: Any, dtype: DTypeLike) -> None:
-    """Raise unless the options can be, and pyarrow is there."""
-    check_options(label, columns, dtype)
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError as error:
-        raise ImportError("CSV and Parquet files need a package: pip install isokern[tables]") from error
-
-
-def _check_parquet(path: PathLike, label: Any, columns: Any, dtype: DTypeLike) -> None:
+def _parquet(path: PathLike, *options: Any) -> Iterator[tuple[Any, Any]]:
     if path == STDIN:
-        raise ValueError(
-            'path must be a file; got "-", and Parquet cannot be read from a pipe. Save it to a file first.'
-        )
-    check_tables(label, columns, dtype)
+        raise ValueError('path must be a file; got "-". Parquet cannot be read from a pipe; save it to a file first.')
+    return parquet_pieces(path, TableOptions.checked(*options))

@@ -1,4 +1,4 @@
-"""The map where arrays live: PyTorch's devices, and arrays of any Array API library."""
+"""Map and score rows where they are: on PyTorch devices, and in arrays of any Array API library."""
 
 from isokern.devices.cells import cells_of_foreign, cells_of_table
 from isokern.devices.pytorch import is_compiled_core, torch_device

@@ -1,4 +1,4 @@
-"""The loop over blocks: as many rows at a time as the device has memory for, and fewer when it runs out."""
+"""Map rows in blocks that fit the device's memory, with smaller blocks after it runs out."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from isokern.devices.operations import is_out_of_memory
 from isokern.devices.sources import Foreign, OnDevice, Table
 
 _MOST_ROWS = 8192
-_IN_FLIGHT = 4  # blocks whose cells may still be on their way
+_IN_FLIGHT = 4  # blocks whose cells may still be on their way to the host
 
 
 class Blocks:
-    """How many rows fit a device at a time; it learns from running out of memory."""
+    """The number of rows per block; halved whenever the device runs out of memory."""
 
     def __init__(self, bytes_per_row: int, budget: int) -> None:
         self.n_rows = max(1, min(_MOST_ROWS, budget // max(1, bytes_per_row)))
         self._has_warned = False
 
     def found(self, source: Table | Foreign, mapper: OnDevice) -> Iterator[tuple[int, int, tuple[Any, Any]]]:
-        """Yield (first row, row after the last, what the mapper finds for them) for consecutive blocks."""
+        """Yield (begin, end, the mapper's result) for consecutive blocks of rows."""
         begin = 0
         while begin < source.n:
             end = min(begin + self.n_rows, source.n)
             try:
-                with np.errstate(over="ignore", invalid="ignore"):  # rows that overflow are left open
-                    cells, is_open = mapper.find(source.place(mapper, begin, end))
+                with np.errstate(over="ignore", invalid="ignore"):  # rows that overflow stay undecided
+                    result = mapper.find(source.block(mapper, begin, end))
             except Exception as error:
                 if not is_out_of_memory(error):
                     raise
                 self._halve(end - begin, error)
                 continue
-            yield begin, end, (cells, is_open)
+            yield begin, end, result
             begin = end
 
     def _halve(self, n_rows: int, error: Exception) -> None:
         if n_rows == 1:
             raise MemoryError(
-                "X must be mapped in blocks of at least 1 row, for which the device has not enough memory. Use fewer "
-                'cells or partitionings, or device="cpu".'
+                "the device must have memory to map at least 1 row; it is out of memory. Use fewer cells or "
+                'partitionings, or device="cpu".'
             ) from error
         self.n_rows = n_rows // 2
         if not self._has_warned:
@@ -52,17 +52,17 @@ class Blocks:
 
 
 class Pending:
-    """Results that are still on their way, of which only the last few may be; taking one in may wait for it."""
+    """A queue of asynchronous results, limited to the last few."""
 
     def __init__(self) -> None:
         self._waiting: deque[Callable[[], None]] = deque()
 
     def add(self, take_in: Callable[[], None]) -> None:
-        """Add a function that waits for a result and takes it in."""
+        """Add a function that waits for a result and stores it."""
         self._waiting.append(take_in)
         self.finish(_IN_FLIGHT)
 
     def finish(self, but: int = 0) -> None:
-        """Take in all results but the last few."""
+        """Store all results except the last few."""
         while len(self._waiting) > but:
             self._waiting.popleft()()

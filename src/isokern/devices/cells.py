@@ -1,4 +1,7 @@
-"""The cells of rows on a device: the same as those of the compiled core, which settles what the device leaves open."""
+"""Find the cells of rows on a device; the result equals that of the compiled core.
+
+A device rounds differently, so it may leave rows undecided. The compiled core decides those.
+"""
 
 from __future__ import annotations
 
@@ -21,50 +24,53 @@ from isokern.rows import n_rows
 
 Ready = tuple[OnDevice, Blocks]
 
-_CHUNK = 8192  # rows that are settled at a time
-_TRANSPORT = {"uint8": "uint8", "uint16": "int16", "uint32": "int32"}  # PyTorch computes with no other unsigned type
+_CHUNK = 8192  # undecided rows that the core maps at a time
+_TRANSPORT = {"uint8": "uint8", "uint16": "int16", "uint32": "int32"}  # PyTorch has no uint16 and uint32 arithmetic
 
 
 def cells_of_table(table: Any, fitted: FittedMap, device: str, threads: int) -> NDArray[Any] | None:
-    """Return the cells of a table's rows, (n, t), by way of a PyTorch device; None if it cannot be done there."""
+    """Map a table's rows on a PyTorch device, (n, t); return None if the device cannot."""
     link = link_to(torch_device(device))
     xp = namespace(import_torch().empty(0))
     source = Table(table, fitted.scaling, link, xp)
     cells: NDArray[Any] = np.empty((source.n, fitted.n_partitionings), dtype=fitted.cell_dtype)
-    is_open = np.empty(source.n, dtype=bool)
+    undecided = np.empty(source.n, dtype=bool)
     with full_precision(xp, source.device):
         ready = prepared(fitted.partitionings, source, "float32")
         if ready is None:
             return None
-        _fill(source, ready, link, cells, is_open)
-        _refine(source, fitted.partitionings, link, cells, is_open)
-    for numbers, settled in _settled(source, fitted, np.flatnonzero(is_open), threads):
-        cells[numbers] = settled
+        _fill(source, ready, link, cells, undecided)
+        numbers = np.flatnonzero(undecided)
+        finer = _finer(fitted.partitionings, source, numbers)
+        if finer is not None:
+            some, still_undecided = cells[numbers], undecided[numbers]
+            _fill(source.take(numbers), finer, link, some, still_undecided)
+            cells[numbers], numbers = some, numbers[still_undecided]
+    for part, decided in _decided(source, fitted, numbers, threads):
+        cells[part] = decided
     return cells
 
 
 def cells_of_foreign(rows: ForeignRows, fitted: FittedMap, threads: int) -> Any:
-    """Return the cells of the rows of an array of another library there, (n, t) of int32; None if it cannot be done."""
-    partitionings = fitted.partitionings
+    """Map rows of another library's array where they are, (n, t) of int32; return None if the device cannot."""
     source = Foreign(rows, fitted.scaling)
     with full_precision(source.xp, source.device):
-        ready = prepared(partitionings, source, "float32") if source.can_stay else None
+        ready = prepared(fitted.partitionings, source, "float32") if source.can_stay else None
         if ready is None:
             return None
-        cells, is_open = _found(source, ready)
-        numbers = np.flatnonzero(to_host(is_open))
-        finer = _finer(partitionings, source) if len(numbers) else None
+        cells, undecided = _found(source, ready)
+        numbers = np.flatnonzero(to_host(undecided))
+        finer = _finer(fitted.partitionings, source, numbers)
         if finer is not None:
-            some = source.take(numbers)
-            better, still_open = _found(some, finer)
+            better, still_undecided = _found(source.take(numbers), finer)
             cells = _replaced(cells, numbers, better)
-            numbers = numbers[to_host(still_open)]
-    parts = [settled for _, settled in _settled(source, fitted, numbers, threads)]
+            numbers = numbers[to_host(still_undecided)]
+    parts = [decided for _, decided in _decided(source, fitted, numbers, threads)]
     return _replaced(cells, numbers, like(np.concatenate(parts).astype(np.int32), cells)) if parts else cells
 
 
 def prepared(partitionings: Partitionings, source: Table | Foreign, dtype: str) -> Ready | None:
-    """Return partitionings on a source's device, kept from one call to the next; None if they are not for a device."""
+    """Return partitionings on a source's device, cached between calls; None if the device cannot hold them."""
     if isinstance(partitionings, OwnPartitionings):
         return None
     is_sparse = source.is_sparse and isinstance(partitionings, IsolationTrees)
@@ -89,52 +95,40 @@ def _prepare(
     return VoronoiOnDevice(partitionings.points, partitionings.samples, xp, device, row_dtype=row_dtype, dtype=dtype)
 
 
-def _finer(partitionings: Partitionings, source: Table | Foreign) -> Ready | None:
-    """Return Voronoi cells with float64 products, for devices on which those are worth more than the host's core."""
-    if isinstance(partitionings, IsolationTrees) or on_host(source.xp, source.device) or not source.has_float64:
+def _finer(partitionings: Partitionings, source: Table | Foreign, undecided: NDArray[np.int64]) -> Ready | None:
+    """Return Voronoi cells with float64 products for undecided rows, on devices where they beat the host's core."""
+    is_tree = isinstance(partitionings, IsolationTrees)
+    if len(undecided) == 0 or is_tree or on_host(source.xp, source.device) or not source.has_float64:
         return None
     return prepared(partitionings, source, "float64")
 
 
-def _fill(source: Table, ready: Ready, link: Link, cells: NDArray[Any], is_open: NDArray[np.bool_]) -> None:
-    """Write the cells of all rows and whether they are open, as they arrive from the device."""
+def _fill(source: Table, ready: Ready, link: Link, cells: NDArray[Any], undecided: NDArray[np.bool_]) -> None:
+    """Write the cells of all rows, and which rows are undecided, as they arrive from the device."""
     mapper, blocks = ready
     pending, transport = Pending(), getattr(source.xp, _TRANSPORT[cells.dtype.name])
-    for begin, end, (found, still_open) in blocks.found(source, mapper):
-        arriving = link.fetch(source.xp.astype(found, transport)), link.fetch(still_open)
+    for begin, end, (found, is_open) in blocks.found(source, mapper):
+        arriving = link.fetch(source.xp.astype(found, transport)), link.fetch(is_open)
 
         def take_in(begin: int = begin, end: int = end, arriving: Any = arriving) -> None:
             cells[begin:end] = arriving[0]().view(cells.dtype)
-            is_open[begin:end] = arriving[1]()
+            undecided[begin:end] = arriving[1]()
 
         pending.add(take_in)
     pending.finish()
 
 
-def _refine(
-    source: Table, partitionings: Partitionings, link: Link, cells: NDArray[Any], is_open: NDArray[np.bool_]
-) -> None:
-    """Look at open rows again with finer products, where that pays."""
-    numbers = np.flatnonzero(is_open)
-    finer = _finer(partitionings, source) if len(numbers) else None
-    if finer is None:
-        return
-    some, still_open = cells[numbers], is_open[numbers]
-    _fill(source.take(numbers), finer, link, some, still_open)
-    cells[numbers], is_open[numbers] = some, still_open
-
-
 def _found(source: Foreign, ready: Ready) -> tuple[Any, Any]:
-    """Return the cells of all rows and which are open, on the device."""
+    """Return the cells of all rows, and which rows are undecided, on the device."""
     mapper, blocks = ready
-    cells, is_open = zip(*(found for *_, found in blocks.found(source, mapper)), strict=True)
-    return source.xp.concat(cells, axis=0), source.xp.concat(is_open, axis=0)
+    cells, undecided = zip(*(found for *_, found in blocks.found(source, mapper)), strict=True)
+    return source.xp.concat(cells, axis=0), source.xp.concat(undecided, axis=0)
 
 
-def _settled(
+def _decided(
     source: Table | Foreign, fitted: FittedMap, numbers: NDArray[np.int64], threads: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[Any]]]:
-    """Yield (numbers of rows, their cells by the compiled core) for the rows that are open."""
+    """Yield (row numbers, their cells by the compiled core) for undecided rows."""
     for begin in range(0, len(numbers), _CHUNK):
         part = numbers[begin : begin + _CHUNK]
         rows = source.core_rows(part)
@@ -144,7 +138,7 @@ def _settled(
 
 
 def _replaced(cells: Any, numbers: NDArray[np.int64], others: Any) -> Any:
-    """Return cells with some rows replaced by others, without writing to an array, which not all libraries allow."""
+    """Return a copy of cells with some rows replaced; some libraries have immutable arrays."""
     xp, order = namespace(cells), np.arange(cells.shape[0])
     order[numbers] = cells.shape[0] + np.arange(len(numbers))
     return xp.take(xp.concat([cells, others], axis=0), like(order, cells), axis=0)

@@ -1,4 +1,4 @@
-"""What is not in the Array API standard, or faster outside of it, for all libraries alike."""
+"""Provide operations that the Array API standard lacks, or that PyTorch runs faster, for all libraries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from isokern.arrays import is_jax
 from isokern.devices.pytorch import import_torch
 
-_BUDGET = 2**28  # bytes of a block where nothing is known of the device's memory
+_BUDGET = 2**28  # bytes of a block, if the device's free memory is not known
 _MESSAGES = ("out of memory", "can't allocate memory", "resource_exhausted", "alloc_failed")
 
 
@@ -20,14 +20,14 @@ def is_torch(xp: Any) -> bool:
 
 
 def on_host(xp: Any, device: Any) -> bool:
-    """Return whether a device is the CPU, where the compiled core is at hand."""
+    """Return whether a device is the CPU."""
     if is_torch(xp):
         return bool(device.type == "cpu")
     return bool(device.platform == "cpu") if is_jax(xp) else "cupy" not in xp.__name__
 
 
 def memory_budget(xp: Any, device: Any) -> int:
-    """Return how many bytes a block may take: half of what is free on a device of its own."""
+    """Return how many bytes a block may take: half of a GPU's free memory, else a constant."""
     if is_torch(xp) and device.type in ("cuda", "xpu"):
         free, _ = getattr(import_torch(), device.type).mem_get_info(device)
         return int(free) // 2
@@ -38,14 +38,14 @@ def memory_budget(xp: Any, device: Any) -> int:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether an error says that a device has no memory left."""
+    """Return whether an error means that a device is out of memory."""
     text = str(error).lower()
     return isinstance(error, MemoryError) or any(message in text for message in _MESSAGES)
 
 
 @contextmanager
 def full_precision(xp: Any, device: Any) -> Iterator[None]:
-    """Multiply float32 as float32, also where the user has allowed, or the library prefers, fewer bits."""
+    """Turn off TF32, bfloat16 and autocast for float32 matrix products."""
     if is_torch(xp):
         torch = import_torch()
         before = torch.get_float32_matmul_precision()
@@ -65,14 +65,14 @@ def full_precision(xp: Any, device: Any) -> Iterator[None]:
 
 
 def check_products(xp: Any, device: Any) -> None:
-    """Raise if a device multiplies float32 with fewer bits after all."""
+    """Raise if a device still multiplies float32 matrices in lower precision."""
     n, value = 64, 1.0 + 2.0**-12
     factors = xp.full((n, n), value, dtype=xp.float32, device=device)
     error = abs(float((factors @ factors)[0, 0]) - n * value**2)
     if not error <= 2 * n * (n + 32) * 2.0**-24:
         raise ValueError(
-            f"device must multiply float32 matrices in full precision; {device} was off by {error:.1e}. Switch faster, "
-            'coarser products off, or use device="cpu".'
+            f"device must multiply float32 matrices in full precision; {device} was off by {error:.1e}. Disable "
+            'lower-precision products, or use device="cpu".'
         )
 
 
@@ -82,25 +82,26 @@ def multiply_add(xp: Any, rows: Any, factors: Any, offsets: Any) -> Any:
 
 
 def smallest_two(xp: Any, values: Any) -> tuple[Any, Any, Any]:
-    """Return the smallest along the last axis, the place of the first such, and the smallest of the others.
+    """Return the minimum along the last axis, its first position, and the minimum of the others.
 
-    The values may be changed.
+    ``values`` may be overwritten.
     """
     if is_torch(xp):
-        smallest, place = import_torch().min(values, dim=-1)
-        values.scatter_(-1, place.unsqueeze(-1), float("inf"))
-        return smallest, place, values.amin(dim=-1)
-    place = xp.argmin(values, axis=-1)
-    numbers = xp.arange(values.shape[-1], dtype=place.dtype, device=values.device)
+        smallest, position = import_torch().min(values, dim=-1)
+        values.scatter_(-1, position.unsqueeze(-1), float("inf"))
+        return smallest, position, values.amin(dim=-1)
+    position = xp.argmin(values, axis=-1)
+    numbers = xp.arange(values.shape[-1], dtype=position.dtype, device=values.device)
     infinity = xp.asarray(float("inf"), dtype=values.dtype, device=values.device)
-    others = xp.where(numbers == xp.expand_dims(place, axis=-1), infinity, values)
-    return xp.min(values, axis=-1), place, xp.min(others, axis=-1)
+    others = xp.where(numbers == xp.expand_dims(position, axis=-1), infinity, values)
+    return xp.min(values, axis=-1), position, xp.min(others, axis=-1)
 
 
-def write_out(parts: tuple[Any, Any, Any], n_columns: int, numbers: Any | None) -> Any:
-    """Return CSR tensors (values, columns, starts) as a dense one.
+def dense_of_csr(parts: tuple[Any, Any, Any], n_columns: int, numbers: Any | None) -> Any:
+    """Return CSR tensors (values, columns, starts) as a dense tensor.
 
-    With ``numbers``, column j goes to numbers[j]; those that go to n_columns - 1 are not told apart.
+    With ``numbers``, column j goes to numbers[j]. Columns that nobody reads share the last one and overwrite each
+    other.
     """
     values, columns, starts = parts
     torch = import_torch()
@@ -114,7 +115,7 @@ def write_out(parts: tuple[Any, Any, Any], n_columns: int, numbers: Any | None) 
 
 
 def csr_tensor(starts: Any, columns: Any, values: Any, *, n_columns: int) -> Any:
-    """Return a CSR tensor, without PyTorch's warning that such are new."""
+    """Return a CSR tensor, without PyTorch's warning that they are in beta."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
         return import_torch().sparse_csr_tensor(

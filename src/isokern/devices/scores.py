@@ -1,8 +1,9 @@
-"""What is made of cells on a device: features, similarities, scores and labels."""
+"""Compute features, similarities, scores and labels from cells, in the library and on the device of the cells."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
@@ -15,7 +16,7 @@ from isokern.devices.operations import csr_tensor, is_torch, memory_budget
 
 
 class CellTable(Protocol):
-    """Weights of cells: a score is ``factor`` times the sum of the rows of ``table()`` that are a row's cells."""
+    """Weights of cells: a row's score is ``factor`` times the sum of its cells' rows in ``table()``."""
 
     starts: NDArray[np.int64]
     values: NDArray[np.float64]
@@ -29,15 +30,14 @@ class CellTable(Protocol):
         """Return the weights, (number of cells, number of scores)."""
 
 
-# weights -> (their array, how far they had learned and where the copy is, the copy of their table)
+# weights -> (their array, (rows learned, device of the copy), the copy of their table): the key of the copy's validity.
 _KEPT: WeakKeyDictionary[Any, tuple[NDArray[Any], tuple[int, str], Any]] = WeakKeyDictionary()
 
 
 def foreign_features(cells: Any, starts: NDArray[np.int64], *, single: bool, sparse_output: bool) -> Any:
-    """Return the one-hot form of cells: a CSR tensor of PyTorch, or a dense array."""
+    """Return the one-hot encoding of cells: a CSR tensor of PyTorch, or a dense array."""
     xp, (n, t) = namespace(cells), cells.shape
-    dtype = xp.float32 if single or not has_float64(xp, device_of(cells)) else xp.float64
-    value = 1.0 / math.sqrt(t)
+    dtype, value = _dtype(cells, single), 1.0 / math.sqrt(t)
     if sparse_output and is_torch(xp):
         columns = cells + like(starts[:-1].astype(np.int32), cells)
         values = xp.full((n * t,), value, dtype=dtype, device=cells.device)
@@ -49,37 +49,47 @@ def foreign_features(cells: Any, starts: NDArray[np.int64], *, single: bool, spa
 
 
 def foreign_shares(first: Any, second: Any, *, single: bool) -> Any:
-    """Return the share of equal cells of each row of ``first`` and each of ``second``."""
-    xp, device = namespace(first), device_of(first)
-    (n, t), m = first.shape, second.shape[0]
-    dtype = xp.float32 if single or not has_float64(xp, device) else xp.float64
-    size = max(1, memory_budget(xp, device) // (4 * m * t))
-    parts = []
-    for begin in range(0, n, size):
-        is_same = xp.expand_dims(first[begin : min(begin + size, n), :], axis=1) == xp.expand_dims(second, axis=0)
-        parts.append(xp.astype(xp.sum(xp.astype(is_same, xp.int32), axis=2), dtype) / t)
-    return xp.concat(parts, axis=0)
+    """Return, for each row of ``first`` and each of ``second``, the fraction of equal cells."""
+    xp, t, dtype = namespace(first), first.shape[1], _dtype(first, single)
+
+    def shares(rows: Any) -> Any:
+        is_same = xp.expand_dims(rows, axis=1) == xp.expand_dims(second, axis=0)
+        return xp.astype(xp.sum(xp.astype(is_same, xp.int32), axis=2), dtype) / t
+
+    return _in_blocks(shares, first, 4 * second.shape[0] * t)
 
 
 def foreign_scores(cells: Any, weights: CellTable) -> Any:
-    """Return the scores of rows there, (n, n_columns); the table's copy is kept until the weights change."""
-    xp, device, starts = namespace(cells), device_of(cells), weights.starts
-    state = (weights.clock.rounds, str(device))
+    """Return the scores of rows, (n, n_columns); the weights' copy on the device is cached until they change."""
+    xp, t = namespace(cells), cells.shape[1]
+    state = (weights.clock.rounds, str(device_of(cells)))
     kept = _KEPT.get(weights)
     if kept is None or kept[0] is not weights.values or kept[1] != state:
         kept = _KEPT[weights] = (weights.values, state, like(weights.table(), cells))
-    table, (n, t) = kept[2], cells.shape
-    places = cells + like(starts[:-1].astype(np.int32), cells)
-    size = max(1, memory_budget(xp, device) // (16 * t * table.shape[1]))
-    parts = []
-    for begin in range(0, n, size):
-        part = xp.reshape(places[begin : min(begin + size, n), :], (-1,))
-        parts.append(xp.sum(xp.reshape(xp.take(table, part, axis=0), (-1, t, table.shape[1])), axis=1))
-    return weights.factor * xp.concat(parts, axis=0)
+    table = kept[2]
+
+    def sums(positions: Any) -> Any:
+        values = xp.take(table, xp.reshape(positions, (-1,)), axis=0)
+        return xp.sum(xp.reshape(values, (-1, t, table.shape[1])), axis=1)
+
+    positions = cells + like(weights.starts[:-1].astype(np.int32), cells)
+    return weights.factor * _in_blocks(sums, positions, 16 * t * table.shape[1])
 
 
 def foreign_labels(scores: Any, classes: NDArray[Any]) -> Any:
-    """Return the class of the largest score there; one column of scores speaks for the second class where positive."""
+    """Return the class with the largest score; a single column of scores is positive for the second class."""
     xp = namespace(scores)
-    places = xp.argmax(scores, axis=1) if scores.ndim == 2 else xp.astype(scores > 0, xp.int32)
-    return xp.take(like(classes, scores), places, axis=0)
+    positions = xp.argmax(scores, axis=1) if scores.ndim == 2 else xp.astype(scores > 0, xp.int32)
+    return xp.take(like(classes, scores), positions, axis=0)
+
+
+def _dtype(cells: Any, single: bool) -> Any:
+    xp = namespace(cells)
+    return xp.float32 if single or not has_float64(xp, device_of(cells)) else xp.float64
+
+
+def _in_blocks(function: Callable[[Any], Any], rows: Any, bytes_per_row: int) -> Any:
+    """Apply a function to blocks of rows that fit the memory budget, and concatenate the results."""
+    xp, n = namespace(rows), rows.shape[0]
+    size = max(1, memory_budget(xp, device_of(rows)) // bytes_per_row)
+    return xp.concat([function(rows[begin : min(begin + size, n), :]) for begin in range(0, n, size)], axis=0)

@@ -1,4 +1,4 @@
-"""Where rows come from: a table on the host, or an array of another library; they are placed block by block."""
+"""Give devices blocks of rows, from a table on the host or from another library's array."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from isokern.arrays import ForeignRows, device_of, has_float64, is_csr, namespace, to_host
-from isokern.devices.operations import csr_tensor, write_out
+from isokern.devices.operations import csr_tensor, dense_of_csr
 from isokern.devices.pytorch import Link
 from isokern.rows import CoreRows, CsrRows, as_scipy, check_block_finite, check_finite, core_rows
 from isokern.scaling import Scaling
 
 
 class OnDevice(Protocol):
-    """Partitionings on a device, for rows of one type."""
+    """Partitionings on a device, for rows of one dtype."""
 
     n_columns: int
-    column_numbers: Any
+    column_numbers: Any  # old column -> column that the mapper reads; None if it reads all of them
 
     @property
     def bytes_per_row(self) -> int:
-        """Bytes that finding the cells of one row takes at its peak."""
+        """Peak memory to map one row."""
 
-    def place(self, rows: Any) -> tuple[Any, ...]:
-        """Return rows, of NumPy or on the device, as ``find`` takes them."""
+    def prepare(self, rows: Any) -> tuple[Any, ...]:
+        """Convert rows, of NumPy or on the device, to the input of ``find``."""
 
     def find(self, rows: tuple[Any, ...]) -> tuple[Any, Any]:
-        """Return the cells of placed rows, (n, t), and which of the rows are left open."""
+        """Return the cells of prepared rows, (n, t), and which rows are undecided."""
 
 
 class Table:
-    """Rows of a table, scaled and placed on the host and sent to a device."""
+    """Rows of a table on the host: scaled and prepared there, then sent to a device."""
 
     def __init__(self, table: Any, scaling: Scaling | None, link: Link, xp: Any) -> None:
         self._table, self._scaling, self._link = table, scaling, link
@@ -43,28 +43,28 @@ class Table:
         self.has_float64 = has_float64(xp, link.device)
         self.row_dtype = np.dtype(np.float32 if table.dtype == np.float32 and scaling is None else np.float64)
 
-    def place(self, mapper: OnDevice, begin: int, end: int) -> tuple[Any, ...]:
-        """Return rows begin to end as a mapper takes them, on its device."""
-        rows = core_rows(self._table, begin, end)
-        rows = rows if self._scaling is None else self._scaling.apply(rows)
+    def block(self, mapper: OnDevice, begin: int, end: int) -> tuple[Any, ...]:
+        """Return rows begin to end on the device, prepared for a mapper."""
+        rows = self._scaled(core_rows(self._table, begin, end))
         if isinstance(rows, CsrRows) and (self.has_float64 or rows.values.dtype == np.float32):
             values, columns, starts = (self._link.send(part) for part in rows[:3])
-            return mapper.place(write_out((values, columns, starts), mapper.n_columns, mapper.column_numbers))
-        return tuple(self._link.send(part) for part in mapper.place(as_dense(rows, mapper)))
+            return mapper.prepare(dense_of_csr((values, columns, starts), mapper.n_columns, mapper.column_numbers))
+        return tuple(self._link.send(part) for part in mapper.prepare(as_dense(rows, mapper)))
 
     def take(self, numbers: NDArray[np.int64]) -> Table:
         """Return some of the rows."""
         return Table(self._table[numbers], self._scaling, self._link, self.xp)
 
     def core_rows(self, numbers: NDArray[np.int64]) -> CoreRows:
-        """Return some of the rows as the compiled core takes them."""
-        table = self._table[numbers]
-        rows = core_rows(table, 0, table.shape[0])
+        """Return some of the rows for the compiled core."""
+        return self._scaled(core_rows(self._table[numbers], 0, len(numbers)))
+
+    def _scaled(self, rows: CoreRows) -> CoreRows:
         return rows if self._scaling is None else self._scaling.apply(rows)
 
 
 class Foreign:
-    """Rows of an array of another library, scaled and placed where they are."""
+    """Rows of another library's array, scaled and prepared where they are."""
 
     def __init__(self, rows: ForeignRows, scaling: Scaling | None) -> None:
         X, names = rows
@@ -83,29 +83,29 @@ class Foreign:
         if self._csr is not None and not bool(self.xp.all(self.xp.isfinite(self._csr[0]))):
             check_finite(to_host(X), names)
         if self._csr is not None and scaling is not None and scaling.offset.any():
-            scaling.apply(core_rows(to_host(X), 0, 1))  # raises, since it would move zeros
+            scaling.apply(core_rows(to_host(X), 0, 1))  # raises: an offset would make the zeros nonzero
 
     @property
     def can_stay(self) -> bool:
-        """Whether the device computes all that these rows need; else they go by way of the host."""
+        """Whether the device has the precision for these rows; otherwise the host maps them."""
         return self.has_float64 or (self._is_narrow and self._scaling is None)
 
-    def place(self, mapper: OnDevice, begin: int, end: int) -> tuple[Any, ...]:
-        """Return rows begin to end as a mapper takes them."""
+    def block(self, mapper: OnDevice, begin: int, end: int) -> tuple[Any, ...]:
+        """Return rows begin to end, prepared for a mapper."""
         xp = self.xp
-        rows = self._X[begin:end, :] if self._csr is None else self._written_out(mapper, begin, end)
+        rows = self._X[begin:end, :] if self._csr is None else self._dense_block(mapper, begin, end)
         rows = xp.astype(rows, getattr(xp, self.row_dtype.name), copy=False)
         if self._scaling is not None and self._csr is None:
             rows = (rows - self._offset) / self._divisor
-        return mapper.place(rows)
+        return mapper.prepare(rows)
 
-    def _written_out(self, mapper: OnDevice, begin: int, end: int) -> Any:
+    def _dense_block(self, mapper: OnDevice, begin: int, end: int) -> Any:
         values, columns, starts, bounds = self._csr  # type: ignore[misc]
         first, last = int(bounds[begin]), int(bounds[end])
         values, columns = values[first:last], columns[first:last]
         if self._scaling is not None:
             values = values.double() / self._divisor[columns.long()]
-        return write_out((values, columns, starts[begin : end + 1]), mapper.n_columns, mapper.column_numbers)
+        return dense_of_csr((values, columns, starts[begin : end + 1]), mapper.n_columns, mapper.column_numbers)
 
     def take(self, numbers: NDArray[np.int64]) -> Foreign:
         """Return some of the rows."""
@@ -117,15 +117,8 @@ class Foreign:
             rows = csr_tensor(*parts, n_columns=table.shape[1])
         return Foreign(ForeignRows(rows, self._names), self._scaling)
 
-    def _rows(self, numbers: NDArray[np.int64]) -> Any:
-        return self.xp.take(self._X, self.xp.asarray(numbers, device=self.device), axis=0)
-
-    @cached_property
-    def _on_host(self) -> Any:
-        return to_host(self._X)
-
     def core_rows(self, numbers: NDArray[np.int64]) -> CoreRows:
-        """Return some of the rows as the compiled core takes them; raise if they are not finite."""
+        """Return some of the rows for the compiled core; raise if they are not finite."""
         table = to_host(self._rows(numbers)) if self._csr is None else self._on_host[numbers]
         rows = core_rows(table, 0, table.shape[0])
         if not isinstance(rows, CsrRows):
@@ -134,15 +127,22 @@ class Foreign:
                 check_block_finite(rows[bad[:1]], int(numbers[bad[0]]), self._names)
         return rows if self._scaling is None else self._scaling.apply(rows)
 
+    def _rows(self, numbers: NDArray[np.int64]) -> Any:
+        return self.xp.take(self._X, self.xp.asarray(numbers, device=self.device), axis=0)
+
+    @cached_property
+    def _on_host(self) -> Any:
+        return to_host(self._X)
+
 
 def _csr_parts(X: Any) -> tuple[Any, Any, Any, NDArray[Any]]:
-    """Return values, columns and starts of a CSR tensor, and the starts on the host, where blocks are cut."""
+    """Return values, columns and starts of a CSR tensor, and a host copy of the starts, by which blocks are cut."""
     starts = X.crow_indices()
     return X.values(), X.col_indices(), starts, to_host(starts)
 
 
 def as_dense(rows: CoreRows, mapper: OnDevice) -> NDArray[Any]:
-    """Return rows as a dense array, with the columns that a mapper looks at."""
+    """Return rows as a dense array of the columns that a mapper reads."""
     table = as_scipy(rows)
     if not sparse.issparse(table):
         return table

@@ -1,8 +1,8 @@
-"""Isolation trees on a device: all rows go down all trees at once, a level at a time.
+"""Descend isolation trees on a device: all rows in all trees at once, level by level.
 
-The state is the node that each row has reached in each tree, (n, t). A leaf sends every row to itself, so that each
-level is the same few look-ups for all; trees that end sooner are left out of the later ones. How deep the trees are is
-known, so that nothing has to be asked of the device on the way.
+The state is the current node of each row in each tree, (n, t). A leaf is its own child, so every level is the same few
+gathers for all rows. Trees are sorted by depth, and shallow trees drop out of later levels. The depths are known
+beforehand, so the host never waits for the device.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from isokern.devices.operations import is_torch
 
 
 class TreesOnDevice:
-    """The nodes of all trees on a device, for rows of one type.
+    """The nodes of all trees on a device, for rows of one dtype.
 
     Parameters
     ----------
-    arrays, n_columns : as of IsolationTrees
+    arrays, n_columns : see IsolationTrees
     xp, device : namespace and device
-    row_dtype : dtype of the rows, float32 or float64
-    compact : whether rows have only the columns that occur in a split, in that order, and one for all others
+    row_dtype : float32 or float64
+    compact : whether rows have only the columns that occur in a split, in order, and one more for all others
     """
 
     def __init__(
@@ -55,21 +55,21 @@ class TreesOnDevice:
         self._roots = self._asarray(starts[:-1][order].astype(np.int32))
         self._back = self._asarray(np.argsort(order).astype(np.int32))
         self._first = self._asarray(first.astype(np.int32))
-        self._column = self._asarray(column.astype(np.int64 if is_torch(xp) else np.int32))  # as they look up
+        self._column = self._asarray(column.astype(np.int64 if is_torch(xp) else np.int32))  # PyTorch gathers by int64
         self._split = self._asarray(np.where(is_leaf, self._never(), self._comparable(arrays["split"])))
         self._cell = self._asarray(np.where(is_leaf, ~left, 0).astype(np.int32))
 
     @property
     def bytes_per_row(self) -> int:
-        """Bytes that finding the cells of one row takes at its peak."""
+        """Peak memory to map one row."""
         return 8 * (3 * self.n_columns + 8 * self.n_partitionings)
 
-    def place(self, rows: Any) -> tuple[Any, ...]:
-        """Return rows, of NumPy or on the device, in a type that the device can compare."""
+    def prepare(self, rows: Any) -> tuple[Any, ...]:
+        """Convert rows, of NumPy or on the device, to a dtype that the device can compare."""
         return (ordered_integers(rows) if self._ranks else rows,)
 
     def find(self, rows: tuple[Any, ...]) -> tuple[Any, Any]:
-        """Return the cells of placed rows, (n, t), and which of the rows are open: those that are not finite."""
+        """Return the cells of prepared rows, (n, t), and which rows are undecided: those that are not finite."""
         xp, (values,) = self.xp, rows
         nodes = xp.broadcast_to(self._roots, (values.shape[0], self.n_partitionings))
         ended = []
@@ -83,7 +83,7 @@ class TreesOnDevice:
         return cells, ~xp.isfinite(xp.sum(values, axis=1))
 
     def _descend(self, rows: Any, nodes: Any) -> Any:
-        """Return the nodes one level below: the left child where the row's value is below the split."""
+        """Return the nodes one level down: the left child if the row's value is below the split, else the right."""
         xp = self.xp
         values = xp.take_along_axis(rows, self._look_up(self._column, nodes), axis=1)
         is_right = values >= self._look_up(self._split, nodes)
@@ -93,16 +93,16 @@ class TreesOnDevice:
         return self.xp.reshape(self.xp.take(table, self.xp.reshape(nodes, (-1,)), axis=0), nodes.shape)
 
     def _comparable(self, split: NDArray[np.float64]) -> NDArray[Any]:
-        """Return splits in the rows' type, such that the same rows are below them."""
+        """Convert splits to the rows' dtype so that the same rows are below them."""
         if self.row_dtype == np.float64:
             return ordered_integers(split) if self._ranks else split
         with np.errstate(over="ignore"):
             single = split.astype(np.float32)
-        # A float32 is below a split if and only if it is below the smallest float32 that is not.
+        # A float32 is below the split if and only if it is below the smallest float32 that is at least the split.
         return np.where(single < split, np.nextafter(single, np.float32(np.inf)), single)
 
     def _never(self) -> Any:
-        """Return a split that all rows are below."""
+        """Return a split that no row reaches."""
         return np.iinfo(np.int64).max if self._ranks else self.row_dtype.type(np.inf)
 
     def _asarray(self, values: NDArray[Any]) -> Any:
@@ -110,7 +110,7 @@ class TreesOnDevice:
 
 
 def _compact(column: NDArray[Any], n_columns: int) -> tuple[NDArray[Any], int, NDArray[np.int64]]:
-    """Return nodes' columns numbered densely, how many columns there are then, and the new number of each old one."""
+    """Renumber the columns used in splits; return the nodes' columns, their number, and the new number of each."""
     used, column = np.unique(column, return_inverse=True)
     numbers = np.full(n_columns, len(used), dtype=np.int64)
     numbers[used] = np.arange(len(used))
@@ -118,7 +118,7 @@ def _compact(column: NDArray[Any], n_columns: int) -> tuple[NDArray[Any], int, N
 
 
 def tree_depths(first: NDArray[np.int64], is_leaf: NDArray[np.bool_], starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return how many levels each tree has below its root; ``first`` has the first child of each node."""
+    """Return the depth of each tree; ``first`` holds the left child of each node."""
     depths = np.zeros(len(starts) - 1, dtype=np.int64)
     nodes, trees = starts[:-1], np.arange(len(depths))
     while True:
@@ -131,6 +131,6 @@ def tree_depths(first: NDArray[np.int64], is_leaf: NDArray[np.bool_], starts: ND
 
 
 def ordered_integers(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return integers in the order of float64 values, for devices that have no float64."""
-    bits = (values + 0.0).view(np.int64)  # which makes -0.0 to 0.0
+    """Map float64 values to integers of the same order, for devices without float64."""
+    bits = (values + 0.0).view(np.int64)  # + 0.0 turns -0.0 into 0.0
     return np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)

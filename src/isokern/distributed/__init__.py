@@ -1,4 +1,4 @@
-"""The kernel and its classifier on more than one machine, with Dask. Needs the extra ``dask``."""
+"""Fit the kernel and its classifier on several machines with Dask. Needs the extra ``dask``."""
 
 try:
     import dask.array  # noqa: F401

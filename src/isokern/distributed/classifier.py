@@ -1,4 +1,4 @@
-"""IK-OGD on Dask collections: online rounds on the workers, averaged, then a few steps on exact gradients."""
+"""Learn IK-OGD from Dask collections: averaged online rounds on the workers, then L-BFGS on exact gradients."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 from isokern.checks import is_integer, is_number
 from isokern.distributed.cluster import Cluster
 from isokern.distributed.collections import as_column, as_rows, blocks_of, check_columns
-from isokern.distributed.kernel import check_drawn, sent_kernel
-from isokern.distributed.predicting import count_right, decision_function_block, predict_block, predict_proba_block
+from isokern.distributed.kernel import check_drawn
 from isokern.distributed.refining import SMOOTH, refine
-from isokern.distributed.remote import RemoteEstimator
+from isokern.distributed.remote import RemoteEstimator, for_workers
 from isokern.distributed.rounds import learn_round, make_block
 from isokern.distributed.survey import Survey
 from isokern.feature_map import IsolationKernel
@@ -32,46 +31,44 @@ _MOST_HELD_OUT = 10_000
 _logger = logging.getLogger("isokern.distributed")
 
 
-class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator):
+class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator[IKOGDClassifier]):
     """Classifier on the Isolation Kernel that learns from Dask arrays and data frames.
 
-    ``fit`` maps each row once and keeps its cells on the workers. Then come ``n_rounds`` rounds: every partition goes
-    on from the same weights by an online pass over its own rows, and the results are averaged. That alone loses
-    accuracy as partitions grow in number, so at most ``n_steps`` steps of L-BFGS follow, on the loss of all rows. The
-    answer depends on the seed and on how the data are partitioned, not on the workers, their number or their fate.
+    ``fit`` maps each row once and keeps its cells on the workers. Each of ``n_rounds`` rounds starts every partition
+    from the same weights, makes an online pass over the partition's rows, and averages the results. Averaging loses
+    accuracy as the number of partitions grows, so up to ``n_steps`` steps of L-BFGS on the loss of all rows follow. The
+    result depends on the seed and the partitions, not on the number of workers or their failures. Predictions are lazy.
 
     Parameters
     ----------
-    partitioning, n_partitionings, n_cells, max_depth, scale, kernel, schedule, learning_rate, shrinkage, device
-        As of :class:`isokern.IKOGDClassifier`.
+    partitioning, n_partitionings, n_cells, max_depth, scale, kernel, device
+        See :class:`isokern.IKOGDClassifier`.
+    schedule, learning_rate, shrinkage, class_weight, random_state
+        See :class:`isokern.IKOGDClassifier`.
     loss : {"squared_hinge", "logistic", "hinge"}, default="squared_hinge"
-        What a score costs. With "hinge", which is not smooth, there are rounds only.
+        Loss function. "hinge" is not smooth, so L-BFGS is skipped.
     n_rounds : int, default=2
         Rounds of online learning in ``fit``; ``partial_fit`` makes one.
     n_steps : int, default=12
-        Most steps of L-BFGS in ``fit``; 0 means none.
+        Maximum number of L-BFGS steps in ``fit``.
     validation_fraction : float, default=0.1
-        Share of the rows, at most 10,000 of them, that ``fit`` keeps from learning where it makes steps. They tell
-        which step is the last, since later ones fit the noise, and probabilities rest on them. 0 means all steps.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of the rows by class.
+        Fraction of the rows, at most 10,000 rows, held out for early stopping of L-BFGS and for the calibration of
+        probabilities. 0 disables early stopping.
     n_jobs : int, default=None
-        Threads of a task that maps rows; None means 1, since Dask runs many tasks at once.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the map and of the order of rows.
+        Threads per task; None means 1, since Dask runs many tasks at once.
     client : distributed.Client or None, default=None
-        The cluster. None means the current client, or threads of this process if there is none.
+        The cluster; None means the current client, or threads of this process if there is none.
 
     Attributes
     ----------
     classes_ : ndarray
-        The classes, sorted: those of all partitions in the first call.
+        The classes of all partitions in the first call, sorted.
     kernel_ : IsolationKernel
         The map.
     n_features_in_ : int
         Number of columns.
     n_rows_ : int
-        Number of rows that the last call was given.
+        Number of rows in the last call.
 
     Examples
     --------
@@ -83,7 +80,7 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator):
     >>> model.score(X[1200:], y[1200:]) > 0.9
     True
     >>> model.predict(X)
-    dask.array<predict_block, shape=(1797,), dtype=int64, chunksize=(300,), chunktype=numpy.ndarray>
+    dask.array<predict, shape=(1797,), dtype=int64, chunksize=(300,), chunktype=numpy.ndarray>
     >>> model.to_local()
     IKOGDClassifier(loss='squared_hinge', random_state=0)
     """
@@ -129,10 +126,8 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator):
         self.random_state = random_state
         self.client = client
 
-    # -- learning
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from rows, forgetting what was learned before.
+        """Learn from rows, from scratch.
 
         Parameters
         ----------
@@ -141,18 +136,18 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator):
         y : Dask array or series of shape (n,)
             In the partitions of X, if lengths are unknown.
         sample_weight : Dask array or series of shape (n,), default=None
-            Factors of the rows, not negative.
+            Weights of the rows, at least 0.
 
         Returns
         -------
         self
         """
         learner, cluster = self._new_learner(), Cluster(self.client)
-        _logger.info("a look at all partitions")
+        _logger.info("scanning the partitions")
         survey = Survey(cluster, X, y, sample_weight, KernelSource(learner).scale)
         book = ClassBook.of_all(survey.labels, takes_new=False)
         rng = check_random_state(self.random_state)
-        _logger.info("the map, from rows of %d partitions", len(survey.blocks))
+        _logger.info("drawing the map from rows of %d partitions", len(survey.blocks))
         self._begin(learner, survey, book, rng)
         seed, makes_steps = draw_seed(rng), self.loss in SMOOTH and self.n_steps > 0
         share = min(self.validation_fraction, _MOST_HELD_OUT / survey.n) if makes_steps else 0.0
@@ -162,25 +157,25 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator):
             learner = learn_round(cluster, blocks, learner, (seed, k), is_new=k == 0)
         if makes_steps:
             refine(cluster, blocks, learner, self.n_steps)
-        return self._take(learner, survey.n)
+        self.n_rows_ = survey.n
+        return self._take(learner)
 
     def partial_fit(self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: Any = None) -> Self:
-        """Learn from further rows by one round of online learning; the map stays that of the first call.
+        """Learn from more rows by one round of online learning; the first call draws the map.
 
         Parameters
         ----------
-        X : Dask array or data frame of shape (n, d)
-        y : Dask array or series of shape (n,)
+        X, y, sample_weight
+            See ``fit``.
         classes : array-like, default=None
-            All classes there will be, in the first call. If not given, they are those of its y.
-        sample_weight : Dask array or series of shape (n,), default=None
+            All classes that will occur, in the first call; None means those in its y.
 
         Returns
         -------
         self
         """
-        is_first = not hasattr(self, "_learner")
-        learner = self._new_learner() if is_first else copy.copy(self._learner)
+        is_first = not hasattr(self, "_local")
+        learner = self._new_learner() if is_first else copy.copy(self._local)
         cluster = Cluster(self.client)
         survey = Survey(cluster, X, y, sample_weight, KernelSource(learner).scale if is_first else None)
         if is_first:
@@ -191,9 +186,8 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator):
             learner.learned_ = learner.learned_.meet(survey.labels, classes)
         seed = (draw_seed(check_random_state(self.random_state)), learner.learned_.model.clock.rounds)
         learner = learn_round(cluster, _mapped(survey, learner, 0.0, 0), learner, seed, is_new=True)
-        return self._take(learner, survey.n)
-
-    # -- predicting
+        self.n_rows_ = survey.n
+        return self._take(learner)
 
     def predict(self, X: Any) -> Any:
         """Return the class of each row.
@@ -205,10 +199,9 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator):
         Returns
         -------
         labels : Dask array of shape (n,)
-            Lazy.
         """
         check_is_fitted(self)
-        return self._over_blocks(predict_block, X, None, self.classes_.dtype)
+        return self._map_blocks("predict", X, self.classes_[:0])
 
     def predict_proba(self, X: Any) -> Any:
         """Return the probability of each class.
@@ -220,10 +213,9 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator):
         Returns
         -------
         probabilities : Dask array of shape (n, n_classes)
-            Lazy.
         """
         check_is_fitted(self)
-        return self._over_blocks(predict_proba_block, X, len(self.classes_), np.dtype(np.float64))
+        return self._map_blocks("predict_proba", X, np.empty((0, len(self.classes_))))
 
     def decision_function(self, X: Any) -> Any:
         """Return the scores of rows.
@@ -235,20 +227,18 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator):
         Returns
         -------
         scores : Dask array of shape (n,) for two classes, else (n, n_classes)
-            Lazy.
         """
         check_is_fitted(self)
-        width = len(self.classes_) if len(self.classes_) > 2 else None
-        return self._over_blocks(decision_function_block, X, width, np.dtype(np.float64))
+        n_classes = len(self.classes_)
+        return self._map_blocks("decision_function", X, np.empty((0, n_classes) if n_classes > 2 else 0))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of rows whose class is predicted right.
+        """Return the accuracy.
 
         Parameters
         ----------
-        X : Dask array or data frame of shape (n, d)
-        y : Dask array or series of shape (n,)
-        sample_weight : Dask array or series of shape (n,), default=None
+        X, y, sample_weight
+            See ``fit``.
 
         Returns
         -------
@@ -259,43 +249,22 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator):
         columns = [blocks_of(self.predict(X)), blocks_of(as_column(y, rows, "y"))]
         if sample_weight is not None:
             columns.append(blocks_of(as_column(sample_weight, rows, "sample_weight")))
-        counts = [delayed(count_right)(*parts) for parts in zip(*columns, strict=True)]
-        right, total = np.sum(Cluster(self.client).compute(counts), axis=0)
-        return float(right / total)
-
-    def to_local(self) -> IKOGDClassifier:
-        """Return what was learned as an ordinary classifier, which can be saved, and predicts and learns on by itself.
-
-        Returns
-        -------
-        model : IKOGDClassifier
-        """
-        check_is_fitted(self)
-        return copy.deepcopy(self._learner)
+        counts = [delayed(_count_correct)(*parts) for parts in zip(*columns, strict=True)]
+        correct, total = np.sum(Cluster(self.client).compute(counts), axis=0)
+        return float(correct / total)
 
     @property
     def classes_(self) -> NDArray[Any]:
         """The classes, sorted."""
-        return self._learner.classes_
+        return self._local.classes_
 
     @property
     def kernel_(self) -> IsolationKernel:
         """The map."""
-        return self._learner.kernel_
-
-    @property
-    def n_features_in_(self) -> int:
-        """The number of columns."""
-        return self._learner.n_features_in_
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Return whether there is something to predict with."""
-        return hasattr(self, "_learner")
-
-    # -- within
+        return self._local.kernel_
 
     def _new_learner(self) -> IKOGDClassifier:
-        """Check the parameters and return the ordinary classifier that has them, as yet unfitted."""
+        """Check the parameters and return an unfitted local classifier that has them."""
         for name, least in (("n_rounds", 1), ("n_steps", 0)):
             if not is_integer(getattr(self, name), at_least=least):
                 raise ValueError(f"{name} must be an integer of at least {least}; got {getattr(self, name)!r}.")
@@ -321,32 +290,15 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator):
             learner.feature_names_in_ = survey.names
         learner.begin(book, kernel)
 
-    def _take(self, learner: IKOGDClassifier, n_rows: int) -> Self:
-        self._learner, self.n_rows_ = learner, n_rows
-        self._forget_remote()
-        return self
-
-    def _over_blocks(self, work: Any, X: Any, width: int | None, dtype: Any) -> Any:
-        rows, names = as_rows(X)
-        check_columns(rows, names, self._learner)
-        model = self._remote(_sent_learner, self._learner)
-        if width is None:
-            return rows.map_blocks(work, model=model, dtype=dtype, drop_axis=1, meta=np.empty(0, dtype=dtype))
-        chunks = (rows.chunks[0], (width,))
-        return rows.map_blocks(work, model=model, dtype=dtype, chunks=chunks, meta=np.empty((0, 0), dtype=dtype))
-
 
 def _mapped(survey: Survey, learner: IKOGDClassifier, share: float, seed: int) -> list[Any]:
-    """Have all partitions mapped, and return what stands for their cells, which stay on the workers."""
-    kernel = delayed(sent_kernel(learner.kernel_), traverse=False)
+    """Map all partitions; return references to their cells, which stay on the workers."""
+    kernel = delayed(for_workers(learner.kernel_), traverse=False)
     tasks = [delayed(make_block)(block, k, kernel, share, seed) for k, block in enumerate(survey.blocks)]
     return survey.cluster.persist(tasks)
 
 
-def _sent_learner(learner: IKOGDClassifier) -> IKOGDClassifier:
-    """Return a learner as workers need it to predict."""
-    sent = copy.copy(learner)
-    sent.__dict__.pop("feature_names_in_", None)
-    sent.kernel, sent.kernel_ = None, sent_kernel(learner.kernel_)
-    sent.n_jobs = learner.n_jobs or 1
-    return sent
+def _count_correct(labels: NDArray[Any], truth: Any, weights: Any = None) -> tuple[float, float]:
+    """Return the total weight of the rows that are classified correctly, and of all rows."""
+    masses = np.ones(len(labels)) if weights is None else np.asarray(weights)
+    return float(masses[labels == np.asarray(truth)].sum()), float(masses.sum())

@@ -1,7 +1,7 @@
-"""Where tasks run: on the workers of a client, or in this process where there is none.
+"""Run tasks on the workers of a Dask client, or in this process if there is none.
 
-All that tasks need is part of their graph, nothing is put on workers beside it. So the scheduler can make anew whatever
-a worker takes with it when it dies.
+Everything that tasks need is part of their graph; nothing else is stored on workers. So the scheduler can recompute
+whatever is lost when a worker dies.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from dask import delayed
 from isokern import __version__
 
 _FAN_IN = 8
-_TIMEOUT = "10s"  # for a scheduler to answer
-_PATIENCE = "30s"  # for a first worker to come
+_TIMEOUT = "10s"  # to connect to a scheduler
+_WORKER_TIMEOUT = "30s"  # until the first worker connects
 
 
 class Cluster:
@@ -30,14 +30,14 @@ class Cluster:
             _check_workers(self.client)
 
     def persist(self, tasks: Sequence[Any]) -> list[Any]:
-        """Begin to compute tasks whose results stay where they are made; return what stands for these."""
+        """Start tasks whose results stay on the workers; return references to the results."""
         with _large_graphs():
             if self.client is not None:
                 return list(self.client.persist(list(tasks)))
             return list(dask.persist(*tasks))
 
     def send(self, value: Any) -> Any:
-        """Return what stands for a value in tasks, which goes to each worker that needs it once."""
+        """Return a reference to a value, for use in tasks; each worker receives the value at most once."""
         return self.persist([delayed(value, traverse=False)])[0]
 
     def compute(self, tasks: Sequence[Any]) -> list[Any]:
@@ -48,10 +48,9 @@ class Cluster:
             return list(dask.compute(*tasks))
 
     def reduce(self, work: Callable[..., Any], blocks: Iterable[Any], join: Callable[..., Any], *shared: Any) -> Any:
-        """Return what ``join`` makes of the results of ``work(block, its number, *shared)`` for all blocks.
+        """Compute ``work(block, its number, *shared)`` for every block and combine the results with ``join``.
 
-        They are joined a few at a time, in the order of the blocks, so that the result does not depend on which
-        worker is fast, or alive.
+        The reduction is a tree over the blocks in order, so the result does not depend on the timing of workers.
         """
         sent = [delayed(value, traverse=False) for value in shared]
         parts = [delayed(work)(block, k, *sent) for k, block in enumerate(blocks)]
@@ -62,17 +61,7 @@ class Cluster:
 
 @contextmanager
 def connected(address: str) -> Iterator[Any]:
-    """Give a client of the scheduler at an address, such as tcp://10.0.0.1:8786, or of a cluster of this machine.
-
-    Parameters
-    ----------
-    address : str
-        "local" starts a cluster on this machine, which ends with the block.
-
-    Yields
-    ------
-    client : distributed.Client
-    """
+    """Give a client of the scheduler at an address, such as tcp://10.0.0.1:8786; "local" starts a temporary cluster."""
     if address == "local":
         with distributed.LocalCluster(dashboard_address=":0") as cluster, distributed.Client(cluster) as client:
             yield client
@@ -81,8 +70,8 @@ def connected(address: str) -> Iterator[Any]:
         client = distributed.Client(address, timeout=_TIMEOUT)
     except (OSError, ValueError) as error:
         raise OSError(
-            f'the address must be that of a running Dask scheduler, or "local"; nothing answers at {address}. Start '
-            "one with: dask scheduler"
+            f'address must be that of a running Dask scheduler, or "local"; nothing answers at {address}. Start a '
+            "scheduler with: dask scheduler"
         ) from error
     with client:
         yield client
@@ -98,21 +87,22 @@ def _current_client() -> Any:
 def _check_workers(client: Any) -> None:
     """Raise unless there are workers, and all of them have this version of isokern."""
     if not client.nthreads():
+        address = client.scheduler.address
         try:
-            client.wait_for_workers(1, timeout=_PATIENCE)
+            client.wait_for_workers(1, timeout=_WORKER_TIMEOUT)
         except TimeoutError as error:
             raise TimeoutError(
-                f"the cluster must have a worker; none came to {client.scheduler.address} in {_PATIENCE}. Start one "
-                f"with: dask worker {client.scheduler.address}"
+                f"the cluster must have a worker; none connected to {address} within {_WORKER_TIMEOUT}. Start one "
+                f"with: dask worker {address}"
             ) from error
 
-    def version() -> str:  # within a function, so that it is sent as code and not as a name in isokern
+    def version() -> str:  # a local function is pickled by value, so a worker without isokern can unpickle it
         import isokern
 
         return isokern.__version__
 
     for worker, found in client.run(version, on_error="return").items():
-        if isinstance(found, str | ImportError) and found != __version__:  # else the worker has just died
+        if isinstance(found, str | ImportError) and found != __version__:  # other errors: the worker has just died
             what = f"got {found}" if isinstance(found, str) else f"it cannot be imported ({found})"
             raise ImportError(
                 f"isokern {__version__} must be installed on every worker; on {worker} {what}. Run there: "
@@ -121,5 +111,5 @@ def _check_workers(client: Any) -> None:
 
 
 def _large_graphs() -> Any:
-    """Let graphs hold a map or weights without Dask's warning, since they must get to the workers once."""
+    """Silence Dask's warning about large graphs: a map or weights must reach the workers once anyway."""
     return dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"})

@@ -1,6 +1,6 @@
-"""Files larger than memory as Dask collections: each block is a range of a file's bytes, read where it is needed.
+"""Read files larger than memory as Dask arrays: each block is a byte range of a file, read by the worker that needs it.
 
-All workers must see the files under the same paths. A compressed file cannot be entered in the middle and is one block.
+All workers must see the files under the same paths. A compressed file cannot be split and is one block.
 """
 
 from __future__ import annotations
@@ -14,16 +14,14 @@ from dask import delayed
 from numpy.typing import DTypeLike
 
 from isokern.checks import is_integer
-from isokern.data.columns import feature_names
+from isokern.data.columns import TableOptions
 from isokern.data.csv import csv_range, csv_reader
-from isokern.data.libsvm import Part, Source, checked_source
+from isokern.data.libsvm import Part, Source
 from isokern.data.lines import PathLike
 from isokern.data.parquet import RowGroups, parquet_column_names, parquet_pieces, row_groups
 from isokern.data.ranges import Range, as_paths, numbered, ranges_of
 from isokern.data.rebatching import joined
-from isokern.data.tables import check_tables
 from isokern.distributed.cluster import Cluster
-from isokern.rows import csr_class
 
 _BLOCK = 2**26
 Paths = PathLike | Iterable[PathLike]
@@ -38,26 +36,25 @@ def read_libsvm(
     block_bytes: int = _BLOCK,
     client: Any = None,
 ) -> tuple[Any, Any]:
-    r"""Read LIBSVM files into a Dask array of CSR blocks, and their labels.
+    r"""Read LIBSVM files into a lazy Dask array of CSR blocks, and their labels.
 
     Parameters
     ----------
     path : str, path or list of them
-        Files, each of which is cut into blocks, unless it is compressed.
+        Files; those that are not compressed are cut into blocks.
     n_features, zero_based, dtype
-        As of :func:`isokern.data.read_libsvm`. What is not said of the layout is found by reading the files once
-        beforehand, on the workers; the lengths of blocks are then known, too.
+        See :func:`isokern.data.read_libsvm`. Unless the first two are given, the workers read the files once to find
+        them; the lengths of the blocks are then known, too.
     block_bytes : int, default=2**26
-        About how many bytes of a file make a block.
+        Approximate size of a block in the file.
     client : distributed.Client or None, default=None
         The cluster; None means the current client, or threads of this process if there is none.
 
     Returns
     -------
     X : Dask array of shape (n, n_features)
-        Lazy.
     y : Dask array of shape (n,)
-        Lazy, in the same blocks.
+        In the same blocks.
 
     Examples
     --------
@@ -70,14 +67,14 @@ def read_libsvm(
     (((2, 1), (3,)), array([ 1., -1.,  1.]))
     """
     paths, parts = _parts(path, block_bytes)
-    source = checked_source(paths[0], n_features, zero_based, dtype, 1)
+    source = Source.checked(paths[0], n_features, zero_based, dtype, 1)
     lengths = [np.nan] * len(parts)
     if not source.is_known:
         extents = Cluster(client).compute([delayed(_extent)(source, part) for part in parts])
-        lengths = [extent[1] for extent in extents]
-        source = source.known(extent[0] for extent in extents)
+        lengths = [length for _, length in extents]
+        source = source.known(extent for extent, _ in extents)
     blocks = [delayed(_libsvm_block, nout=2)(source, part) for part in parts]
-    return _collections(blocks, lengths, source.n_features, csr_class()((0, 0), dtype=dtype), np.float64)
+    return _collections(blocks, lengths, source.table([]))
 
 
 def read_csv(
@@ -89,23 +86,22 @@ def read_csv(
     dtype: DTypeLike = np.float64,
     block_bytes: int = _BLOCK,
 ) -> tuple[Any, Any]:
-    r"""Read CSV files into a Dask array of unknown length, and their labels.
+    r"""Read CSV files into a lazy Dask array of unknown length, and their labels.
 
     Parameters
     ----------
     path : str, path or list of them
-        Files, each with a line of names, each of which is cut into blocks, unless it is compressed.
+        Files with a header each; those that are not compressed are cut into blocks.
     label, columns, sparse, dtype
-        As of :func:`isokern.data.read_csv`. Where columns are not named, they are those of the first file.
+        See :func:`isokern.data.read_csv`. By default, the columns are those of the first file.
     block_bytes : int, default=2**26
-        About how many bytes of a file make a block.
+        Approximate size of a block in the file.
 
     Returns
     -------
     X : Dask array of shape (n, n_features)
-        Lazy.
     y : Dask array of shape (n,) or None
-        Lazy, in the same blocks.
+        In the same blocks.
 
     Examples
     --------
@@ -117,16 +113,15 @@ def read_csv(
     >>> X.compute(), y.compute()
     (array([[1., 2.], [3., 4.], [5., 6.]]), array(['no', 'yes', 'yes'], dtype=object))
     """
-    check_tables(label, columns, dtype)
+    options = TableOptions.checked(label, columns, sparse, dtype)
     paths, parts = _parts(path, block_bytes)
-    readers = {paths[0]: csv_reader(paths[0], label, columns, sparse, dtype)}
-    first = readers[paths[0]]
+    first = csv_reader(paths[0], options)
+    readers = {paths[0]: first}
     for other in paths[1:]:
-        readers[other] = csv_reader(other, label, first.features, sparse, dtype)
+        readers[other] = csv_reader(other, options._replace(columns=first.features))
         readers[other].labels_are_text = first.labels_are_text
     blocks = [delayed(csv_range, nout=2)(readers[part.path], part) for part in parts]
-    labels = None if label is None else object if first.labels_are_text else np.float64
-    return _collections(blocks, [np.nan] * len(parts), len(first.features), _no_rows(sparse, dtype), labels)
+    return _collections(blocks, [np.nan] * len(parts), next(first.pieces([], 1)))
 
 
 def read_parquet(
@@ -138,23 +133,21 @@ def read_parquet(
     dtype: DTypeLike = np.float64,
     block_bytes: int = _BLOCK,
 ) -> tuple[Any, Any]:
-    """Read Parquet files into a Dask array, and their labels.
+    """Read Parquet files into a lazy Dask array, and their labels.
 
     Parameters
     ----------
     path : str, path or list of them
-        Files, whose row groups are the blocks.
+        Files; their row groups become blocks.
     label, columns, sparse, dtype
-        As of :func:`isokern.data.read_parquet`. Where columns are not named, they are those of the first file.
+        See :func:`isokern.data.read_parquet`. By default, the columns are those of the first file.
     block_bytes : int, default=2**26
-        Row groups are put together while they have fewer bytes.
+        Neighbouring row groups are merged up to this size.
 
     Returns
     -------
-    X : Dask array of shape (n, n_features)
-        Lazy.
-    y : Dask array of shape (n,) or None
-        Lazy, in the same blocks.
+    X, y
+        See :func:`read_csv`; the length is known.
 
     Examples
     --------
@@ -168,15 +161,13 @@ def read_parquet(
     >>> X.chunks
     ((10, 10, 5), (1,))
     """
-    check_tables(label, columns, dtype)
+    options = TableOptions.checked(label, columns, sparse, dtype)
     _check_block_bytes(block_bytes)
     paths = as_paths(path)
-    features = feature_names(parquet_column_names(paths[0]), label, columns, paths[0])
+    options = options._replace(columns=options.features(parquet_column_names(paths[0]), paths[0]))
     parts = [part for one in paths for part in row_groups(one, block_bytes)]
-    _, no_labels = next(parquet_pieces(paths[0], label, features, sparse, dtype))
-    blocks = [delayed(_parquet_block, nout=2)(part, label, features, sparse, dtype) for part in parts]
-    labels = None if label is None else no_labels.dtype
-    return _collections(blocks, [part.n_rows for part in parts], len(features), _no_rows(sparse, dtype), labels)
+    blocks = [delayed(_parquet_block, nout=2)(part, options) for part in parts]
+    return _collections(blocks, [part.n_rows for part in parts], next(parquet_pieces(paths[0], options)))
 
 
 def _parts(path: Paths, block_bytes: int) -> tuple[list[str], list[Range]]:
@@ -191,7 +182,7 @@ def _check_block_bytes(block_bytes: int) -> None:
 
 
 def _extent(source: Source, part: Range) -> tuple[Part, int]:
-    """Return the smallest and the largest column of a range as a part of two values, and its number of rows."""
+    """Return a part with the smallest and the largest column of a range, and the range's number of rows."""
     rows = _libsvm_parts(source, part)
     ends = [end for one in rows if len(one.columns) for end in (one.columns.min(), one.columns.max())]
     columns = np.array([min(ends), max(ends)] if ends else [], dtype=np.int32)
@@ -207,21 +198,16 @@ def _libsvm_parts(source: Source, part: Range) -> list[Part]:
     return numbered(lambda line: list(of_file.parts(part.texts(), first_line=line)), part)
 
 
-def _parquet_block(
-    groups: RowGroups, label: str | None, features: list[str], sparse: bool, dtype: DTypeLike
-) -> tuple[Any, Any]:
-    return joined(list(parquet_pieces(groups.path, label, features, sparse, dtype, groups=groups)))
+def _parquet_block(groups: RowGroups, options: TableOptions) -> tuple[Any, Any]:
+    return joined(list(parquet_pieces(groups.path, options, groups)))
 
 
-def _no_rows(sparse: bool, dtype: DTypeLike) -> Any:
-    return csr_class()((0, 0), dtype=dtype) if sparse else np.empty((0, 0), dtype=dtype)
+def _collections(blocks: list[Any], lengths: Sequence[float], empty: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Return blocks of (X, y) as two Dask arrays; ``empty`` is a block without rows, with None for no labels."""
+    tables, labels = ([block[k] for block in blocks] for k in range(2))
+    return _collection(tables, lengths, empty[0]), None if empty[1] is None else _collection(labels, lengths, empty[1])
 
 
-def _collections(blocks: list[Any], lengths: Sequence[float], width: Any, no_rows: Any, labels: Any) -> tuple[Any, Any]:
-    """Return blocks of (X, y) as Dask arrays; without a type of labels there are none."""
-    tables = [da.from_delayed(X, (n, width), meta=no_rows) for (X, _), n in zip(blocks, lengths, strict=True)]
-    X = da.concatenate(tables, allow_unknown_chunksizes=True)
-    if labels is None:
-        return X, None
-    columns = [da.from_delayed(y, (n,), dtype=labels) for (_, y), n in zip(blocks, lengths, strict=True)]
-    return X, da.concatenate(columns, allow_unknown_chunksizes=True)
+def _collection(parts: list[Any], lengths: Sequence[float], empty: Any) -> Any:
+    arrays = [da.from_delayed(part, (n, *empty.shape[1:]), meta=empty) for part, n in zip(parts, lengths, strict=True)]
+    return da.concatenate(arrays, allow_unknown_chunksizes=True)

@@ -1,9 +1,9 @@
-r"""L-BFGS on exact gradients that are summed over all partitions, from weights that online rounds have found.
+r"""Refine the weights of the online rounds by L-BFGS, with exact gradients summed over all partitions.
 
-It minimises the mean loss, (1/n) sum_r s_r sum_k L(c_rk f_k(x_r)), plus (shrinkage / 2t) |w|^2, where
-f_k(x) = (1/t) sum_i w[i, phi_i(x), k] and s_r is the row's weight: what the online steps descend on, too. A cell's
-curvature grows with the number of rows in it, so weights are measured in units of one over its root: a few steps then
-do what would otherwise take hundreds.
+The objective is that of the online steps: (1/n) sum_r s_r sum_k L(c_rk f_k(x_r)) + (shrinkage / 2t) |w|^2, where
+f_k(x) = (1/t) sum_i w[i, phi_i(x), k] and s_r is the weight of row r. The curvature along a cell's weight is
+proportional to the number of rows in the cell, so the optimiser works on w * sqrt(count / n). This diagonal
+preconditioner replaces hundreds of steps by a few.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from isokern.learners.calibration import ScoreWindow
 Table = NDArray[np.float64]
 _logger = logging.getLogger("isokern.distributed")
 
-# Loss and derivative at margins c f, the latter by c f.
+# Loss, and its derivative with respect to the margin m = c f.
 SMOOTH: dict[str, Callable[[Table], tuple[Table, Table]]] = {
     "squared_hinge": lambda m: (np.maximum(0.0, 1.0 - m) ** 2, -2.0 * np.maximum(0.0, 1.0 - m)),
     "logistic": lambda m: (np.logaddexp(0.0, -m), -expit(-m)),
@@ -34,7 +34,7 @@ SMOOTH: dict[str, Callable[[Table], tuple[Table, Table]]] = {
 
 
 class Problem(NamedTuple):
-    """What all partitions need to know beside the weights."""
+    """What all partitions need besides the weights."""
 
     loss: str
     starts: NDArray[np.int64]
@@ -53,14 +53,14 @@ class Problem(NamedTuple):
         return scores
 
     def classes_of(self, rows: Rows) -> tuple[NDArray[np.intp], Table]:
-        """Return the numbers of the rows' classes, and the factors of their losses."""
+        """Return the class indices of rows, and the weights of their losses."""
         classes = np.searchsorted(self.classes, rows.labels)
         factors = self.class_factors[classes]
         return classes, factors if rows.weights is None else factors * rows.weights
 
 
 def refine(cluster: Cluster, blocks: Sequence[Any], learner: IKOGDClassifier, n_steps: int) -> None:
-    """Move a learner's weights by at most so many steps of L-BFGS, to where most of the held out rows are right."""
+    """Run up to ``n_steps`` L-BFGS steps and set the weights with the highest accuracy on held-out rows."""
     model, book = learner.learned_.model, learner.learned_.book
     problem = Problem(learner.loss, model.starts, book.labels, book.class_factors(learner.class_weight))
     counts = cluster.reduce(_count_cells, blocks, sum, problem.starts)
@@ -77,14 +77,14 @@ def refine(cluster: Cluster, blocks: Sequence[Any], learner: IKOGDClassifier, n_
         return loss, gradient.ravel() * unit
 
     start = model.current().ravel() / unit
-    options = {"maxiter": n_steps, "ftol": 0.0, "gtol": 0.0}
+    options = {"maxiter": n_steps, "ftol": 0.0, "gtol": 0.0}  # only n_steps and early stopping end the descent
     minimize(objective, start, jac=True, method="L-BFGS-B", callback=best.stop_if_past, options=options)
     model.replace_current(best.weights)
     _calibrate(cluster, blocks, learner, problem)
 
 
 class _Best:
-    """The best weights so far: the last steps of a descent fit the noise, and where they begin only new rows tell."""
+    """Early stopping: keep the best weights so far, because late steps overfit."""
 
     patience = 4
 
@@ -94,13 +94,13 @@ class _Best:
         self._n_steps, self._step = n_steps, 0
 
     def consider(self, weights: Table, merit: float) -> None:
-        """Take weights if they are better than those before."""
+        """Keep weights if they are the best so far."""
         self._n_worse += 1
         if merit > self._merit:
             self.weights, self._merit, self._n_worse = np.ascontiguousarray(weights), merit, 0
 
     def stop_if_past(self, _: Table) -> None:
-        """Tell SciPy, which calls this after each step, to stop if the last few weights were not better."""
+        """Stop if the last few weights were no improvement; SciPy calls this after each step."""
         self._step += 1
         _logger.info("step %d of at most %d", self._step, self._n_steps)
         if self._n_worse >= self.patience:
@@ -108,7 +108,7 @@ class _Best:
 
 
 def _calibrate(cluster: Cluster, blocks: Sequence[Any], learner: IKOGDClassifier, problem: Problem) -> None:
-    """Let probabilities rest on the scores of rows that were held out, if there are any."""
+    """Calibrate probabilities on the held-out rows, if there are any."""
     scores, classes = cluster.reduce(_score_held_out, blocks, _join_scores, learner.learned_.model.values, problem)
     if len(classes):
         learner.learned_.window = ScoreWindow.empty(problem.n_columns)
@@ -120,7 +120,7 @@ def _count_cells(block: Block, number: int, starts: NDArray[np.int64]) -> Table:
 
 
 class Sums(NamedTuple):
-    """Sums over the rows of partitions."""
+    """Sums over the rows of partitions; counts are weighted."""
 
     loss: float
     gradient: Table
@@ -129,7 +129,7 @@ class Sums(NamedTuple):
 
 
 def _sums_of_block(block: Block, number: int, w: Table, problem: Problem) -> Sums:
-    """Return the loss and its gradient by w of rows to learn from, and how many held out ones are right, weighted."""
+    """Return the loss and gradient of the training rows, and the accuracy on the held-out rows."""
     rows, held_out = block
     loss, gradient = _loss_and_gradient(rows, w, problem)
     classes, factors = problem.classes_of(held_out)
@@ -158,7 +158,7 @@ def _join_scores(parts: list[tuple[Table, NDArray[np.intp]]]) -> tuple[Table, ND
 
 
 def _sum_by_cell(cells: NDArray[Any], starts: NDArray[np.int64], values: Table) -> Table:
-    """Return, for each cell, the sum of the values of the rows that fall into it."""
+    """Sum, per cell, the values of the rows that fall into it."""
     sums = np.empty((starts[-1], values.shape[1]))
     _core.sum_by_cell(cells, starts, np.ascontiguousarray(values), sums)
     return sums

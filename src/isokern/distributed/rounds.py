@@ -1,4 +1,4 @@
-"""Rounds of online learning: each worker learns from its partitions, then all that was learned is averaged."""
+"""Run rounds of online learning: each partition learns on its own, then the results are averaged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from isokern.learners.steps import Steps
 
 
 class Rows(NamedTuple):
-    """Rows as cells, with their labels and weights."""
+    """Cells of rows, with their labels and weights."""
 
     cells: NDArray[Any]
     labels: NDArray[Any]
@@ -31,14 +31,14 @@ class Rows(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A partition on a worker: rows to learn from, and rows held out to see how well that went."""
+    """A mapped partition on a worker: training rows and validation rows."""
 
     learned: Rows
     held_out: Rows
 
 
 def make_block(partition: tuple[Any, Any, Any], number: int, kernel: IsolationKernel, share: float, seed: int) -> Block:
-    """Map a partition (rows, labels, weights), and hold a share of its rows out."""
+    """Map a partition (rows, labels, weights) and hold out a share of its rows for validation."""
     rows, labels, weights = partition
     with in_partition(number):
         cells = kernel.apply(rows)
@@ -49,22 +49,8 @@ def make_block(partition: tuple[Any, Any, Any], number: int, kernel: IsolationKe
     return Block(every.of(~is_held_out) if is_held_out.any() else every, every.of(is_held_out))
 
 
-def learn_round(
-    cluster: Cluster, blocks: Sequence[Any], learner: IKOGDClassifier, seed: tuple[int, int], *, is_new: bool
-) -> IKOGDClassifier:
-    """Return what a learner becomes by one pass over all blocks, each on its own, averaged by their rows."""
-    how = How(Steps.of(learner), learner.class_weight, seed, is_new)
-    learned, _ = cluster.reduce(_learn_block, blocks, _join, learner.learned_, how)
-    learned.model.starts = learner.learned_.model.starts  # one array, as before
-    if not is_new:
-        learned.window = learner.learned_.window  # of which all parts were given a copy
-    taught = copy.copy(learner)
-    taught.learned_ = learned
-    return taught
-
-
 class How(NamedTuple):
-    """How a block is learned from."""
+    """How to learn from a block."""
 
     steps: Steps
     class_weight: ClassWeight
@@ -72,9 +58,23 @@ class How(NamedTuple):
     is_new: bool
 
 
+def learn_round(
+    cluster: Cluster, blocks: Sequence[Any], learner: IKOGDClassifier, seed: tuple[int, int], *, is_new: bool
+) -> IKOGDClassifier:
+    """Return the learner after one pass over each block, averaged with weights proportional to the blocks' rows."""
+    how = How(Steps.of(learner), learner.class_weight, seed, is_new)
+    learned, _ = cluster.reduce(_learn_block, blocks, _join, learner.learned_, how)
+    learned.model.starts = learner.learned_.model.starts  # share one array instead of keeping a copy
+    if not is_new:
+        learned.window = learner.learned_.window  # unchanged in every part, so there is nothing to merge
+    taught = copy.copy(learner)
+    taught.learned_ = learned
+    return taught
+
+
 def _learn_block(block: Block, number: int, learned: OneVsRest, how: How) -> tuple[OneVsRest, int]:
     n = len(block.learned.labels)
-    part = copy.deepcopy(learned)  # which other tasks of this worker are given, too
+    part = copy.deepcopy(learned)  # tasks on one worker share their arguments
     rows = block.learned.of(np.random.default_rng([*how.seed, number]).permutation(n))
     part.learn(*rows, how.steps, class_weight=how.class_weight, is_new=how.is_new)
     return part, n

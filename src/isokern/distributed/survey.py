@@ -1,4 +1,4 @@
-"""A first look at all partitions: their lengths, the classes, what a scaling needs, and whether all is sound."""
+"""Scan all partitions before learning: lengths, classes, statistics for scaling, and bad values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from isokern.scaling import Scaling, fitted_scaler, joined_scaler
 
 
 class Seen(NamedTuple):
-    """What was seen of one partition."""
+    """The scan's result for one partition."""
 
     n: int
     scaler: Any = None
@@ -29,10 +29,7 @@ class Seen(NamedTuple):
 
 
 class Survey:
-    """The partitions of rows, labels and weights, and what was seen of them.
-
-    Empty partitions are left out.
-    """
+    """The partitions of rows, labels and weights that are not empty, and the results of the scan."""
 
     def __init__(self, cluster: Cluster, X: Any, y: Any = None, weights: Any = None, scale: str | None = None) -> None:
         self.cluster = cluster
@@ -45,7 +42,7 @@ class Survey:
         seen = cluster.compute([delayed(_look)(*block, k, scale) for k, block in enumerate(blocks)])
         kept = [k for k, part in enumerate(seen) if part.n]
         if not kept:
-            raise ValueError("X must have rows; all of its partitions are empty.")
+            raise ValueError("X must have at least 1 row; all of its partitions are empty.")
         self.scale = scale
         self.blocks, self.seen = [blocks[k] for k in kept], [seen[k] for k in kept]
         if weights is not None and not any(part.total_weight for part in self.seen):
@@ -58,19 +55,23 @@ class Survey:
 
     @property
     def labels(self) -> NDArray[Any]:
-        """Each class of each partition once."""
+        """The distinct labels of each partition, concatenated."""
         return np.concatenate([part.classes for part in self.seen])
 
-    def scaling(self) -> Scaling | None:
-        """Return the scaling of all rows."""
-        if self.scale is None:
-            return None
-        return Scaling.of(self.scale, joined_scaler(self.scale, [part.scaler for part in self.seen]))
+    def fit_kernel(self, kernel: IsolationKernel) -> IsolationKernel:
+        """Fit a kernel to all rows; only the sampled rows are fetched."""
+        scaling = None
+        if self.scale is not None:
+            scaling = Scaling.of(self.scale, joined_scaler(self.scale, [part.scaler for part in self.seen]))
+        kernel.fit_sampled(self.n, self._fetch, scaling)
+        if self.names is not None:
+            kernel.feature_names_in_ = self.names
+        return kernel
 
-    def fetch(self, numbers: NDArray[np.int64]) -> Any:
-        """Return the rows of these numbers, which ascend, counted through all partitions."""
-        bounds = np.searchsorted(numbers, np.cumsum([0, *(part.n for part in self.seen)]))
+    def _fetch(self, numbers: NDArray[np.int64]) -> Any:
+        """Return rows by their numbers, which ascend and count through all partitions."""
         firsts = np.cumsum([0, *(part.n for part in self.seen)])
+        bounds = np.searchsorted(numbers, firsts)
         tasks = [
             delayed(_take)(block[0], numbers[bounds[k] : bounds[k + 1]] - firsts[k])
             for k, block in enumerate(self.blocks)
@@ -79,17 +80,10 @@ class Survey:
         tables = self.cluster.compute(tasks)
         return sparse.vstack(tables, format="csr") if sparse.issparse(tables[0]) else np.concatenate(tables)
 
-    def fit_kernel(self, kernel: IsolationKernel) -> IsolationKernel:
-        """Fit a kernel to all rows, of which only the sampled ones are fetched."""
-        kernel.fit_sampled(self.n, self.fetch, self.scaling())
-        if self.names is not None:
-            kernel.feature_names_in_ = self.names
-        return kernel
-
 
 @contextmanager
 def in_partition(number: int) -> Iterator[None]:
-    """Let errors say in which partition they come up."""
+    """Put the number of the partition in front of error messages."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -97,9 +91,12 @@ def in_partition(number: int) -> Iterator[None]:
         raise kind(f"partition {number}: {error}") from error
 
 
-def read_block(rows: Any) -> Any:
-    """Return the rows of a block as a table."""
+def _read(rows: Any) -> Any:
     return read_rows(IsolationKernel(), rows, reset=True, min_rows=1)
+
+
+def _take(rows: Any, numbers: NDArray[np.int64]) -> Any:
+    return _read(rows)[numbers]
 
 
 def _look(rows: Any, labels: Any, weights: Any, number: int, scale: str | None) -> Seen:
@@ -109,7 +106,7 @@ def _look(rows: Any, labels: Any, weights: Any, number: int, scale: str | None) 
                 raise ValueError(f"{name} must be as long as X, {rows.shape[0]}; got {len(values)}.")
         if rows.shape[0] == 0:
             return Seen(0)
-        table = read_block(rows)
+        table = _read(rows)
         scaler = None if scale is None else fitted_scaler(scale, table)
         classes = None if labels is None else np.unique(read_labels(IsolationKernel(), np.asarray(labels), table))
         return Seen(table.shape[0], scaler, classes, _checked_total(weights))
@@ -122,7 +119,3 @@ def _checked_total(weights: Any) -> float:
     if not (np.isfinite(array).all() and (array >= 0).all()):
         raise ValueError("sample_weight must be finite and at least 0.")
     return float(array.sum())
-
-
-def _take(rows: Any, numbers: NDArray[np.int64]) -> Any:
-    return read_block(rows)[numbers]
