@@ -1,4 +1,4 @@
-"""A slow twin of the reader of LIBSVM text, written from the format's definition."""
+"""A slow reference reader of LIBSVM text, written from the definition of the format."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ LARGEST_INDEX = 2**31 - 1
 
 
 class WrongLineError(Exception):
-    """The number of the first line that is no row, comment or blank."""
+    """Raised with the number of the first line that is not a row, a comment or blank."""
 
 
 def read(text, *, n_features=None, zero_based="auto"):
-    """Return (width, labels, [[(column, value), ...], ...]) of a text; raise WrongLineError if there is one."""
+    """Return (width, labels, [[(column, value), ...], ...])."""
     first = 1 if zero_based is False else 0
     last = (n_features or LARGEST_INDEX) - (zero_based is True)
     labels, rows = [], []
@@ -25,7 +25,7 @@ def read(text, *, n_features=None, zero_based="auto"):
         try:
             if tokens:
                 rows.append(list(features(tokens[1:], first, last)))
-                labels.append(label(tokens[0]))
+                labels.append(math.nan if tokens[0] in {b"?", b"nan", b"NaN"} else number(tokens[0]))
         except ValueError as error:
             raise WrongLineError(i + 1) from error
     indices = [index for row in rows for index, _ in row]
@@ -49,10 +49,6 @@ def features(tokens, first, last):
         yield before, number(match[2])
 
 
-def label(token):
-    return math.nan if token in {b"?", b"nan", b"NaN"} else number(token)
-
-
 def number(token):
     if not re.fullmatch(NUMBER, token) or math.isinf(float(token)):
         raise ValueError
@@ -60,19 +56,19 @@ def number(token):
 
 
 def as_csr(width, labels, rows):
-    """Return what a table of these rows is made of."""
+    """Return the result of ``read`` in the form of ``parts``."""
     entries = [entry for row in rows for entry in row]
     columns, values = np.array([c for c, _ in entries], np.int64), np.array([v for _, v in entries], np.float64)
     return (len(rows), width), columns, values, np.cumsum([0, *map(len, rows)]), np.array(labels, np.float64)
 
 
 def parts(X, y):
-    """Return what a table and its labels are made of, as as_csr does."""
+    """Return the shape and arrays of a CSR table and its labels."""
     return X.shape, X.indices, X.data, X.indptr, y
 
 
 def same(ours, theirs):
-    """Return whether two tables with labels are equal to the bit, NaN and the sign of zero included."""
+    """Return whether two results of ``parts`` are equal bit for bit, including NaN and the sign of zero."""
     (shape, *arrays), (other_shape, *others) = ours, theirs
     bits = [[a.view(np.int64) if a.dtype == np.float64 else a for a in part] for part in (arrays, others)]
     return shape == other_shape and all(map(np.array_equal, *bits))

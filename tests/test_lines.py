@@ -1,4 +1,4 @@
-"""How text gets in: in pieces cut anywhere, from archives whole or damaged, from pipes, and never too long a line."""
+"""Test reading text: cut into pieces anywhere, compressed, corrupt, from pipes, and with very long lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 from scipy import sparse
 
 from isokern.data import iter_libsvm, read_libsvm, write_libsvm
-from isokern.data.lines import line_chunks
+from isokern.data.lines import open_lines
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -45,7 +45,7 @@ def rows(X, y):
 
 @pytest.fixture
 def expected(tmp_path):
-    """Return the rows of TEXT, read at one go."""
+    """Return the rows of TEXT, read at once."""
     (tmp_path / "plain.txt").write_bytes(TEXT)
     return rows(*read_libsvm(tmp_path / "plain.txt"))
 
@@ -61,39 +61,33 @@ def piece(monkeypatch):
     return lambda size: monkeypatch.setattr("isokern.data.lines._PIECE", size)
 
 
-# ------------------------------------------------------------------------------------------------ pieces, archives
+def refusal(path):
+    """Return the error message for a file that cannot be read, or None if it can."""
+    try:
+        return read_libsvm(path) and None
+    except ValueError as error:
+        return str(error)
+
+
+# Pieces and archives
 
 
 @every_kind
 @pytest.mark.parametrize("size", [1, 2, 7, 64, 1000])
-def test_text_cut_anywhere_gives_the_same_rows(path, piece, expected, compress, size):
+def test_the_cut_into_pieces_changes_neither_rows_nor_errors(path, piece, expected, compress, size):
+    piece(size)
     path.write_bytes(compress(TEXT))
-    piece(size)
     assert rows(*read_libsvm(path)) == expected
-
-
-@every_kind
-@pytest.mark.parametrize("size", [1, 7, 64])
-def test_text_cut_anywhere_gives_the_same_errors(path, piece, compress, size):
     path.write_bytes(compress(TEXT + b"\n1 2:x\n"))
-    piece(size)
-    with pytest.raises(ValueError, match=re.escape('rows, line 44: value must be a finite number; got "2:x".')):
-        read_libsvm(path)
+    assert refusal(path) == 'rows, line 44: value must be a finite number; got "2:x".'
 
 
 @every_archive
 @pytest.mark.parametrize("between", [b"", b"\0" * 8])
 @pytest.mark.parametrize("size", [1, 10, 2**20])
-def test_archives_one_after_another_are_one_text(path, piece, expected, compress, between, size):
+def test_concatenated_archives_are_one_text(path, piece, expected, compress, between, size):
     path.write_bytes(compress(TEXT[:100]) + between + compress(b"") + compress(TEXT[100:]) + between)
     piece(size)
-    assert rows(*read_libsvm(path)) == expected
-
-
-@every_archive
-def test_an_archive_is_known_by_its_content_not_by_its_name(tmp_path, expected, compress):
-    path = tmp_path / "rows.txt"
-    path.write_bytes(compress(TEXT))
     assert rows(*read_libsvm(path)) == expected
 
 
@@ -103,57 +97,42 @@ def test_an_empty_archive_has_no_rows(path, compress):
     assert read_libsvm(path)[0].shape == (0, 1)
 
 
-def refusal(path):
-    """Return what is said of a file that cannot be read, or None if it can."""
-    try:
-        return read_libsvm(path) and None
-    except ValueError as error:
-        return str(error)
-
-
 @every_archive
-def test_an_archive_cut_short_anywhere_is_refused(path, compress):
+def test_an_archive_truncated_anywhere_is_rejected(path, compress):
     archive = compress(TEXT)
     for n in range(1, len(archive)):
         path.write_bytes(archive[:n])
         assert re.match(r"rows, line \d+: ", refusal(path)), n
+    assert re.fullmatch(r"rows, line \d+: the archive is truncated\.", refusal(path))
 
 
 @every_archive
-def test_an_archive_cut_short_says_so(path, compress):
-    path.write_bytes(compress(TEXT)[:-1])
-    assert re.fullmatch(r"rows, line \d+: the archive is cut short\.", refusal(path))
-
-
-@every_archive
-def test_a_damaged_archive_is_refused_or_gives_the_right_rows(path, expected, compress):
+def test_an_archive_with_a_flipped_bit_is_rejected_or_gives_the_right_rows(path, expected, compress):
     archive = compress(TEXT)
-    n_refused = 0
+    n_rejected = 0
     for i in range(len(archive)):
         path.write_bytes(archive[:i] + bytes([archive[i] ^ 1 << i % 8]) + archive[i + 1 :])
         message = refusal(path)
         assert message is None or re.match(r"rows, line \d+: ", message), i
         assert message is not None or rows(*read_libsvm(path)) == expected, i
-        n_refused += message is not None
-    assert n_refused > 0.9 * len(archive)
+        n_rejected += message is not None
+    assert n_rejected > 0.9 * len(archive)
 
 
 @every_archive
-@pytest.mark.parametrize("rest", [b"garbage", b"\1"])
-def test_what_follows_an_archive_and_is_none_is_refused(path, compress, rest):
-    path.write_bytes(compress(b"1 1:1\n") + rest)
-    assert re.match(r"rows, line \d+: the archive is ", refusal(path))
+def test_trailing_data_after_an_archive_are_rejected(path, compress):
+    archive = compress(b"1 1:1\n")
+    second = archive[:1] + bytes([archive[1] ^ 1]) + archive[2:]
+    for rest, what in (
+        (b"garbage", "the archive is "),
+        (b"\1", "the archive is "),
+        (second, "the archive is corrupt: "),
+    ):
+        path.write_bytes(archive + rest)
+        assert re.match(rf"rows, line \d+: {what}", refusal(path))
 
 
-@every_archive
-def test_the_damaged_beginning_of_a_second_archive_is_refused(path, compress):
-    second = bytearray(compress(b"1 1:1\n"))
-    second[1] ^= 1
-    path.write_bytes(compress(b"1 1:1\n") + second)
-    assert refusal(path).startswith("rows, line 2: the archive is damaged: ")
-
-
-def test_without_its_package_a_zstandard_file_names_what_to_install(path, monkeypatch):
+def test_the_error_for_a_zstandard_file_names_the_missing_package(path, monkeypatch):
     path.write_bytes(COMPRESS["zst"](TEXT))
     for name in ("backports", "backports.zstd", "compression", "compression.zstd"):
         monkeypatch.setitem(sys.modules, name, None)
@@ -171,21 +150,21 @@ def test_a_path_that_cannot_be_opened_gives_the_error_of_open(tmp_path, function
         function(tmp_path)
 
 
-# ----------------------------------------------------------------------------------------------------- long lines
+# Long lines
 
 
 @every_kind
 @pytest.mark.parametrize("size", [1, 7, 64])
-def test_a_line_may_be_as_long_as_the_limit_but_no_longer(path, piece, monkeypatch, compress, size):
+def test_a_line_may_be_as_long_as_the_limit_but_not_longer(path, piece, monkeypatch, compress, size):
     monkeypatch.setattr("isokern.data.lines._LONGEST_LINE", 100)
     piece(size)
     path.write_bytes(compress(b"1 1:1\n" + b"1".ljust(100) + b"\n1\n" + b"1".ljust(100)))
     assert read_libsvm(path)[0].shape == (4, 1)
     path.write_bytes(compress(b"1 1:1\n" + b"1".ljust(100) + b"\n" + b"1".ljust(101) + b"\n1\n"))
-    assert refusal(path) == "rows, line 3: longer than 100 bytes."
+    assert refusal(path) == "rows, line 3: must be at most 100 bytes long."
 
 
-def test_a_line_of_two_gigabytes_is_refused_before_it_fills_the_memory(tmp_path, run_script, memory_is_known):
+def test_a_line_of_two_gigabytes_is_rejected_before_it_fills_the_memory(tmp_path, run_script, memory_is_known):
     with open(tmp_path / "plain", "wb") as file:
         file.write(b"1 1:1\n1 1:")
         file.truncate(2**31)
@@ -202,16 +181,16 @@ for path in sys.argv[1:]:
 print(megabytes("VmHWM") - before)
 """
     *messages, grown = run_script(code, tmp_path / "plain", tmp_path / "archive").split("\n")
-    assert messages == [f"{name}, line 2: longer than 268,435,456 bytes." for name in ("plain", "archive")]
+    assert messages == [f"{name}, line 2: must be at most 268,435,456 bytes long." for name in ("plain", "archive")]
     assert float(grown) < 400
 
 
-# ---------------------------------------------------------------------------------------------------------- pipes
+# Pipes
 
 
 @pytest.fixture
 def standard_input(monkeypatch):
-    """Return a function that gives bytes to this process's standard input."""
+    """Return a function that replaces this process's standard input by bytes."""
     return lambda content: monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
 
 
@@ -222,14 +201,13 @@ def test_standard_input_may_be_compressed(standard_input, expected, compress):
 
 
 @every_archive
-def test_damage_on_standard_input_is_refused(standard_input, compress):
+def test_a_truncated_archive_on_standard_input_is_rejected(standard_input, compress):
     standard_input(compress(TEXT)[:-1])
-    with pytest.raises(ValueError, match=r"standard input, line \d+: the archive is cut short"):
-        read_libsvm("-")
+    assert re.match(r"standard input, line \d+: the archive is truncated", refusal("-"))
 
 
 @every_kind
-def test_a_pipe_that_has_a_name_as_shells_give_it_is_read_once_and_whole(expected, compress):
+def test_a_named_pipe_is_read_once_and_completely(expected, compress):
     end, start = os.pipe()
     os.write(start, compress(TEXT))
     os.close(start)
@@ -238,47 +216,46 @@ def test_a_pipe_that_has_a_name_as_shells_give_it_is_read_once_and_whole(expecte
     assert rows(sparse.vstack(tables), np.concatenate(labels)) == expected
 
 
+CURE = " The first lines suggest so; pass n_features and zero_based if they mislead."
 LATE = [
-    (b"1 1:1\n1 2:1\n1 0:1\n", "line 3: feature index 0 must be at least 1."),
-    (b"1 1:1\n1 2:1\n\n1 3:1\n", "line 4: feature index 3 must be at most 2."),
+    (b"1 1:1\n1 2:1\n1 0:1\n", "line 3: feature index 0 must be at least 1." + CURE),
+    (b"1 1:1\n1 2:1\n\n1 3:1\n", "line 4: feature index 3 must be at most 2." + CURE),
+    (b"1 1:1\n1 2:1\n1 index\n", 'line 3: feature must be written index:value; got "index".'),
 ]
 
 
 @pytest.mark.parametrize(("text", "message"), LATE)
-def test_what_standard_input_shows_late_must_agree_with_its_first_lines(standard_input, piece, text, message):
+def test_later_lines_of_standard_input_must_fit_the_layout_of_the_first(standard_input, piece, text, message):
     piece(6)
     standard_input(text)
     blocks = iter_libsvm("-", 2)
-    X, _ = next(blocks)
-    assert X.shape == (2, 2)
-    cure = " So it was in the first lines; give n_features and zero_based, if it is not so in all."
-    with pytest.raises(ValueError, match=f"^{re.escape('standard input, ' + message + cure)}$"):
+    assert next(blocks)[0].shape == (2, 2)
+    with pytest.raises(ValueError, match=f"^{re.escape('standard input, ' + message)}$"):
         next(blocks)
 
 
-def test_other_errors_on_standard_input_do_not_blame_its_first_lines(standard_input, piece):
-    piece(6)
-    standard_input(b"1 1:1\n1 2:1\n1 index\n")
-    with pytest.raises(ValueError, match=r'line 3: feature must be written index:value; got "index"\.$'):
-        list(iter_libsvm("-", 2))
-
-
-def test_an_index_0_on_standard_input_beside_one_as_large_as_n_features_is_refused(standard_input):
+def test_standard_input_with_index_0_and_an_index_of_n_features_is_rejected(standard_input):
     standard_input(b"1 3:1\n1 0:1\n")
-    with pytest.raises(ValueError, match=r"standard input: feature indices must be at most 2\. There is an index 0"):
+    with pytest.raises(ValueError, match=r"standard input: feature indices must be at most 2\. Index 0 occurs"):
         read_libsvm("-", n_features=3)
 
 
 LIVE = """
-from isokern.data import iter_libsvm
+import sys
+from isokern import data
 print("ready", flush=True)
-for X, y in iter_libsvm("-", 2, initial=3):
+options = {"label": "y"} if sys.argv[1] == "csv" else {}
+for X, y in getattr(data, f"iter_{sys.argv[1]}")("-", 2, initial=3, **options):
     print(X.shape, y.tolist(), flush=True)
 """
+LIVE_TEXTS = {
+    "libsvm": [b"1 1:1\n2 2:1\n3 1", b":1\n4 1:1\n", b"5 1:1\n6 1:1\n"],
+    "csv": [b"y,a,b\n1,1,0\n2,0,1\n3,", b"1,0\n4,1,0\n", b"5,1,0\n6,1,0\n"],
+}
 
 
-@pytest.mark.parametrize("kind", ["plain", "gz"])
-def test_a_block_comes_as_soon_as_its_rows_are_there(kind):
+@pytest.mark.parametrize(("form", "kind"), [("libsvm", "plain"), ("libsvm", "gz"), ("csv", "plain")])
+def test_a_block_is_returned_as_soon_as_its_rows_arrive(form, kind):
     def answer():
         ready, _, _ = select.select([process.stdout], [], [], 30)
         return process.stdout.readline().decode().strip() if ready else "no answer"
@@ -287,20 +264,19 @@ def test_a_block_comes_as_soon_as_its_rows_are_there(kind):
         process.stdin.write(COMPRESS[kind](text))
         process.stdin.flush()
 
-    with subprocess.Popen(
-        [sys.executable, "-c", LIVE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
-    ) as process:
+    command = [sys.executable, "-c", LIVE, form]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
         assert answer() == "ready"
-        give(b"1 1:1\n2 2:1\n3 1")
-        give(b":1\n4 1:1\n")
+        for text in LIVE_TEXTS[form][:2]:
+            give(text)
         assert answer() == "(3, 2) [1.0, 2.0, 3.0]"
-        give(b"5 1:1\n6 1:1\n")
+        give(LIVE_TEXTS[form][2])
         assert answer() == "(2, 2) [4.0, 5.0]"
         process.stdin.close()
         assert answer() == "(1, 2) [6.0]"
 
 
-def test_a_file_left_before_its_end_is_closed(path):
+def test_a_file_abandoned_before_its_end_is_closed(path):
     path.write_bytes(TEXT * 10)
     before = set(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else pytest.skip("needs Linux's /proc")
     blocks = iter_libsvm(path, 1, n_features=9, zero_based=False)
@@ -309,16 +285,14 @@ def test_a_file_left_before_its_end_is_closed(path):
     assert set(os.listdir("/proc/self/fd")) == before
 
 
-def test_a_reader_that_is_left_unfinished_waits_for_no_thread(tmp_path, monkeypatch):
-    path = tmp_path / "rows"
-    path.write_bytes(b"1 1:1\n" * 1000)
-    monkeypatch.setattr("isokern.data.lines._PIECE", 64)
-    chunks = line_chunks(path)
-    next(chunks)
-
-    def join(*_):
+def test_an_abandoned_reader_waits_for_no_thread(path, piece, monkeypatch):
+    def wait(*_):
         raise AssertionError("the garbage collector must not wait")
 
-    with monkeypatch.context() as patch:
-        patch.setattr("threading.Thread.join", join)
+    path.write_bytes(b"1 1:1\n" * 1000)
+    piece(64)
+    with monkeypatch.context() as patch, open_lines(path) as chunks:
+        next(chunks)
+        patch.setattr("threading.Thread.join", wait)
+        patch.setattr("concurrent.futures.Future.result", wait)
         chunks.close()

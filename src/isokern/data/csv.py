@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from isokern.data.columns import TableOptions, all_finite
-from isokern.data.lines import PathLike, line_chunks, name_of
+from isokern.data.lines import PathLike, name_of, open_lines
 from isokern.data.ranges import Range, numbered
 from isokern.data.rebatching import joined
 
@@ -19,15 +19,17 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 def csv_pieces(path: PathLike, options: TableOptions) -> Iterator[tuple[Any, Any]]:
     """Yield (X, y) as lines arrive; the first piece has no rows."""
-    reader, chunks = _opened(path, options)
-    yield from reader.pieces(chunks, 2)
+    with open_lines(path) as texts:
+        names, chunks = _split_header(texts, name_of(path))
+        yield from Reader(name_of(path), names, options).pieces(chunks, 2)
 
 
 def csv_reader(path: PathLike, options: TableOptions) -> Reader:
     """Return a reader that has seen the header and decided on the type of the labels."""
-    reader, chunks = _opened(path, options)
-    for _ in itertools.islice(reader.pieces(chunks, 2), 2):  # the empty piece, then the first rows
-        pass
+    with open_lines(path) as texts:
+        names, chunks = _split_header(texts, name_of(path))
+        reader = Reader(name_of(path), names, options)
+        list(itertools.islice(reader.pieces(chunks, 2), 2))  # the empty piece, then the first rows
     return reader
 
 
@@ -46,12 +48,8 @@ def csv_range(reader: Reader, part: Range) -> tuple[Any, Any]:
 
 def csv_column_names(path: PathLike) -> list[str]:
     """Return the names of a file's columns."""
-    return _split_header(line_chunks(path), name_of(path))[0]
-
-
-def _opened(path: PathLike, options: TableOptions) -> tuple[Reader, Iterator[bytes]]:
-    names, chunks = _split_header(line_chunks(path), name_of(path))
-    return Reader(name_of(path), names, options), chunks
+    with open_lines(path) as texts:
+        return _split_header(texts, name_of(path))[0]
 
 
 def _split_header(chunks: Iterator[bytes], file: str) -> tuple[list[str], Iterator[bytes]]:

@@ -14,7 +14,7 @@ from scipy import sparse
 from isokern import _core
 from isokern.checks import is_integer, n_threads
 from isokern.data.archives import compressing
-from isokern.data.lines import PathLike, is_stream, line_chunks, name_of
+from isokern.data.lines import PathLike, is_stream, name_of, open_lines
 from isokern.data.rebatching import check_sizes, rebatched
 from isokern.files import replacing
 from isokern.rows import CsrRows, check_finite, csr_class, row_blocks
@@ -63,7 +63,8 @@ def read_libsvm(
     (array([[0.5, 0. , 2. ], [0. , 1. , 0. ]]), array([ 1., -1.]))
     """
     source = Source.checked(path, n_features, zero_based, dtype, n_jobs)
-    parts = list(source.parts(line_chunks(path)))
+    with open_lines(path) as texts:
+        parts = list(source.parts(texts))
     return source.known(parts).table(parts)
 
 
@@ -218,8 +219,9 @@ class Source(NamedTuple):
         """Raise because index 0 occurs, and so does an index as large as the number of columns."""
         why = " Index 0 occurs, so indices count from 0."
         if not is_stream(self.path):
-            for _ in self._replace(zero_based=True).parts(line_chunks(self.path), why):  # raises at the line
-                pass
+            with open_lines(self.path) as texts:
+                for _ in self._replace(zero_based=True).parts(texts, why):  # raises at the line
+                    pass
         last = (self.n_features or _LARGEST_INDEX) - 1
         raise ValueError(f"{name_of(self.path)}: feature indices must be at most {last}.{why}")
 
@@ -240,16 +242,18 @@ class Source(NamedTuple):
 
 def _tables(source: Source, n_probed: int) -> Iterator[tuple[Any, NDArray[np.float64]]]:
     """Yield (X, y) in pieces of any length, all with the same columns."""
-    texts, cure = line_chunks(source.path), ""
-    if not source.is_known and is_stream(source.path):
-        probe = _first_lines(texts, n_probed)
-        texts = itertools.chain(probe, texts)
-        source = source.known(source.parts(probe))
-        cure = " The first lines suggest so; pass n_features and zero_based if they mislead."
-    elif not source.is_known:
-        source = source.known(source.parts(line_chunks(source.path)))
-    for part in source.parts(texts, cure):
-        yield source.csr(part.values, part.columns, part.starts), part.labels
+    probe: list[bytes] = []
+    cure = ""
+    if not source.is_known and not is_stream(source.path):
+        with open_lines(source.path) as texts:
+            source = source.known(source.parts(texts))
+    with open_lines(source.path) as texts:
+        if not source.is_known:
+            probe = _first_lines(texts, n_probed)
+            source = source.known(source.parts(probe))
+            cure = " The first lines suggest so; pass n_features and zero_based if they mislead."
+        for part in source.parts(itertools.chain(probe, texts), cure):
+            yield source.csr(part.values, part.columns, part.starts), part.labels
 
 
 def _first_lines(texts: Iterator[bytes], n: int) -> list[bytes]:

@@ -7,7 +7,7 @@ import select
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -32,36 +32,40 @@ def is_stream(path: PathLike) -> bool:
     return path == STDIN or not Path(path).is_file()
 
 
-def line_chunks(path: PathLike) -> Iterator[bytes]:
-    """Yield the text of a file in chunks of whole lines, as soon as they are available.
+@contextmanager
+def open_lines(path: PathLike) -> Iterator[Iterator[bytes]]:
+    """Open a text file as an iterator of chunks of whole lines, each available as soon as possible.
 
     Compressed files are recognised by their first bytes. Only the last line of the last chunk may lack its newline.
     """
+    with nullcontext(sys.stdin.buffer) if path == STDIN else open(path, "rb") as file:
+        yield _line_chunks(_pieces(file, is_stream(path)), name_of(path))
+
+
+def _line_chunks(pieces: Iterator[bytes], name: str) -> Iterator[bytes]:
     n_lines = 0
     tail = bytearray()
     try:
-        for piece in _pieces(path):
+        for piece in pieces:
             first, end = piece.find(b"\n"), piece.rfind(b"\n") + 1
             if len(tail) + (first if end else len(piece)) > _LONGEST_LINE:
-                raise ValueError(f"{name_of(path)}, line {n_lines + 1}: must be at most {_LONGEST_LINE:,} bytes long.")
+                raise ValueError(f"{name}, line {n_lines + 1}: must be at most {_LONGEST_LINE:,} bytes long.")
             if end:
                 yield b"".join((tail, memoryview(piece)[:end]))
                 n_lines += piece.count(b"\n")
                 tail.clear()
             tail += memoryview(piece)[end:]
     except CorruptArchiveError as error:
-        raise ValueError(f"{name_of(path)}, line {n_lines + 1}: {error}") from error
+        raise ValueError(f"{name}, line {n_lines + 1}: {error}") from error
     if tail:
         yield bytes(tail)
 
 
-def _pieces(path: PathLike) -> Iterator[bytes]:
-    """Yield the decompressed content; files are read ahead, streams are read as data arrive."""
-    with nullcontext(sys.stdin.buffer) if path == STDIN else open(path, "rb") as file:
-        if is_stream(path):
-            yield from decompressed(_arriving(file), _PIECE)
-        else:
-            yield from _read_ahead(decompressed(iter(lambda: file.read(_PIECE), b""), _PIECE))
+def _pieces(file: Any, is_stream: bool) -> Iterator[bytes]:
+    """Return the decompressed content; files are read ahead, streams are read as data arrive."""
+    if is_stream:
+        return decompressed(_arriving(file), _PIECE)
+    return _read_ahead(decompressed(iter(lambda: file.read(_PIECE), b""), _PIECE))
 
 
 def _arriving(file: Any) -> Iterator[bytes]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from isokern.data.archives import is_archive
-from isokern.data.lines import STDIN, PathLike, is_stream, line_chunks, name_of
+from isokern.data.lines import STDIN, PathLike, is_stream, name_of, open_lines
 
 Read = TypeVar("Read")
 
@@ -25,14 +25,16 @@ class Range(NamedTuple):
     def texts(self) -> Iterator[bytes]:
         """Yield the lines in chunks."""
         if self.end is None:
-            yield from line_chunks(self.path)
+            with open_lines(self.path) as texts:
+                yield from texts
             return
         with open(self.path, "rb") as file:
             if self.begin:
                 file.seek(self.begin - 1)
                 file.readline()  # the previous range reads the line that starts before this one
             text = file.read(max(0, self.end - file.tell()))
-            yield text if text.endswith(b"\n") or not text else text + file.readline()
+            text += b"" if text.endswith(b"\n") or not text else file.readline()
+        yield text
 
     def first_line(self) -> int:
         """Return the number of the first line; this reads everything before it."""
