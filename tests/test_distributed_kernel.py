@@ -1,4 +1,4 @@
-"""DaskIsolationKernel: the same map as on one machine, however the rows lie."""
+"""Test DaskIsolationKernel: its map equals that of one machine for every form of input."""
 
 from __future__ import annotations
 
@@ -20,63 +20,55 @@ SMALL = {"n_partitionings": 6, "n_cells": 8, "random_state": 0}
 X = np.random.default_rng(0).normal(size=(100, 3)).round(3)
 
 CHUNKS = {"one": (100,), "even": (25, 25, 25, 25), "uneven": (1, 60, 2, 37), "with empty ones": (0, 40, 0, 60, 0)}
-
-
-def as_csr(rows):
-    return rows.map_blocks(sparse.csr_matrix, dtype=rows.dtype, meta=sparse.csr_matrix((0, 0), dtype=rows.dtype))
-
-
-def of_unknown_length(rows):
-    return rows[rows[:, 0] > -np.inf]
+FORMS = {
+    "array": lambda rows: rows,
+    "CSR": lambda rows: rows.map_blocks(sparse.csr_matrix, dtype=float, meta=sparse.csr_matrix((0, 0))),
+    "cut columns": lambda rows: rows.rechunk((30, 2)),
+    "unknown lengths": lambda rows: rows[rows[:, 0] > -np.inf],
+    "frame": lambda rows: as_frame(X),
+}
 
 
 def as_frame(rows):
-    return dd.from_pandas(pd.DataFrame(np.asarray(rows), columns=["a", "b", "c"]), npartitions=3)
-
-
-FORMS = {
-    "array": lambda rows: rows,
-    "cut columns": lambda rows: rows.rechunk((30, 2)),
-    "unknown lengths": of_unknown_length,
-    "frame": as_frame,
-}
+    return dd.from_pandas(pd.DataFrame(rows, columns=["a", "b", "c"]), npartitions=3)
 
 
 def blocks(chunks=(25, 25, 25, 25), dtype=float):
     return da.from_array(X.astype(dtype), chunks=(chunks, 3))
 
 
+@pytest.fixture(scope="module")
+def kernel():
+    return DaskIsolationKernel(**SMALL).fit(blocks())
+
+
 @pytest.mark.parametrize("options", [{}, {"scale": "minmax"}, {"partitioning": "voronoi", "scale": "maxabs"}], ids=str)
 @pytest.mark.parametrize("chunks", CHUNKS.values(), ids=CHUNKS)
-def test_the_map_is_that_of_one_machine_however_rows_are_partitioned(chunks, options):
+def test_the_map_is_that_of_one_machine_for_any_partitions(chunks, options):
     local = IsolationKernel(**SMALL, **options).fit(X)
     kernel = DaskIsolationKernel(**SMALL, **options).fit(blocks(chunks))
     assert pickle.dumps(kernel.kernel_.map_.partitionings) == pickle.dumps(local.map_.partitionings)
     assert np.array_equal(kernel.kernel_.apply(X), local.apply(X))
 
 
-@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_the_map_is_that_of_one_machine_in_whatever_form_rows_come(form):
-    local = IsolationKernel(**SMALL).fit(X)
-    rows = form(blocks())
-    assert np.array_equal(DaskIsolationKernel(**SMALL).fit(rows).apply(rows).compute(), local.apply(X))
-
-
 @pytest.mark.parametrize("options", [{}, {"scale": "maxabs"}, {"partitioning": "voronoi"}], ids=str)
-def test_the_map_of_sparse_blocks_is_that_of_one_machine(options):
-    local = IsolationKernel(**SMALL, **options).fit(sparse.csr_matrix(X))
-    rows = as_csr(blocks(CHUNKS["with empty ones"]))
-    assert np.array_equal(DaskIsolationKernel(**SMALL, **options).fit(rows).apply(rows).compute(), local.apply(X))
+@pytest.mark.parametrize("form", FORMS)
+def test_the_map_is_that_of_one_machine_for_any_form_of_rows(form, options):
+    local = IsolationKernel(**SMALL, **options).fit(sparse.csr_matrix(X) if form == "CSR" else X)
+    rows = FORMS[form](blocks(CHUNKS["with empty ones"]))
+    cells = DaskIsolationKernel(**SMALL, **options).fit(rows).apply(rows)
+    assert np.isnan(cells.shape[0]) == (form in {"unknown lengths", "frame"})
+    assert np.array_equal(cells.compute(), local.apply(X))
 
 
-def test_the_standard_scaling_is_that_of_one_machine_but_for_rounding():
+def test_standard_scaling_is_that_of_one_machine_up_to_rounding():
     local = IsolationKernel(**SMALL, scale="standard").fit(X)
     scaling = DaskIsolationKernel(**SMALL, scale="standard").fit(blocks(CHUNKS["uneven"])).kernel_.map_.scaling
     np.testing.assert_allclose(scaling.offset, local.map_.scaling.offset, rtol=1e-12)
     np.testing.assert_allclose(scaling.divisor, local.map_.scaling.divisor, rtol=1e-12)
 
 
-def test_the_number_of_cells_follows_all_rows():
+def test_the_number_of_cells_follows_from_the_number_of_all_rows():
     rows = da.from_array(np.random.default_rng(1).normal(size=(300, 2)), chunks=(50, 2))
     kernel = DaskIsolationKernel(random_state=0).fit(rows)
     assert kernel.n_cells_ == IsolationKernel().fit(rows.compute()).n_cells_ == 8
@@ -86,7 +78,7 @@ def test_the_number_of_cells_follows_all_rows():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("sparse_output", [True, False])
 @pytest.mark.parametrize("chunks", [CHUNKS["uneven"], CHUNKS["with empty ones"]], ids=str)
-def test_what_is_lazy_says_beforehand_what_it_will_be(chunks, sparse_output, dtype):
+def test_lazy_results_have_the_right_shape_type_and_blocks(chunks, sparse_output, dtype):
     kernel = DaskIsolationKernel(**SMALL, sparse_output=sparse_output).fit(blocks(chunks, dtype))
     cells, features = kernel.apply(blocks(chunks, dtype)), kernel.transform(blocks(chunks, dtype))
     for lazy, width in ((cells, 6), (features, 48)):
@@ -99,74 +91,55 @@ def test_what_is_lazy_says_beforehand_what_it_will_be(chunks, sparse_output, dty
     assert abs(features.compute() - expected).max() == 0
 
 
-def test_rows_of_unknown_length_give_cells_of_unknown_length():
-    kernel = DaskIsolationKernel(**SMALL).fit(blocks())
-    cells = kernel.apply(of_unknown_length(blocks()))
-    assert np.isnan(cells.shape[0])
-    assert cells.compute().shape == (100, 6)
-
-
-def test_a_data_frame_s_columns_are_known_by_name():
-    kernel = DaskIsolationKernel(**SMALL).fit(as_frame(X))
-    assert kernel.to_local().feature_names_in_.tolist() == ["a", "b", "c"]
-    with pytest.raises(ValueError, match='in their order; got "b" for "a"'):
-        kernel.apply(as_frame(X)[["b", "a", "c"]])
-
-
-def test_names_of_features_are_those_of_the_kernel():
-    kernel = DaskIsolationKernel(**SMALL).fit(blocks())
+def test_names_of_features_are_those_of_the_local_kernel(kernel):
     assert kernel.get_feature_names_out().tolist() == kernel.kernel_.get_feature_names_out().tolist()
 
 
-def test_a_pickled_kernel_maps_as_before():
-    kernel = DaskIsolationKernel(**SMALL).fit(blocks())
+def test_a_pickled_kernel_maps_as_before(kernel):
     expected = kernel.apply(blocks()).compute()
     assert np.array_equal(pickle.loads(pickle.dumps(kernel)).apply(blocks()).compute(), expected)
 
 
-def test_a_clone_has_the_same_client_and_nothing_learned():
+def test_a_clone_keeps_the_client_and_is_not_fitted():
     kernel = DaskIsolationKernel(**SMALL, client=object())
     assert clone(kernel).client is kernel.client
     assert not hasattr(clone(kernel), "kernel_")
 
 
-# Mistakes
+# Errors
 
 
-def test_rows_that_are_no_dask_collection_are_refused():
-    with pytest.raises(TypeError, match=r"X must be a Dask array or a Dask data frame; got ndarray\. For rows of one"):
-        DaskIsolationKernel().fit(X)
+def test_columns_must_be_those_of_fit(kernel):
+    with pytest.raises(ValueError, match="X must have 3 columns, as in fit; got 2"):
+        kernel.apply(blocks()[:, :2])
+    named = DaskIsolationKernel(**SMALL).fit(as_frame(X))
+    assert named.to_local().feature_names_in_.tolist() == ["a", "b", "c"]
+    with pytest.raises(ValueError, match='in the same order; got "b" for "a"'):
+        named.apply(as_frame(X)[["b", "a", "c"]])
 
 
-def test_a_partitioning_of_one_s_own_is_refused():
-    class Own:
-        def fit(self, X, rng): ...
-        def apply(self, X): ...
-
-    with pytest.raises(ValueError, match='partitioning must be "tree" or "voronoi" for Dask'):
-        DaskIsolationKernel(Own()).fit(blocks())
+class Own:
+    def fit(self, X, rng): ...
+    def apply(self, X): ...
 
 
-def test_a_value_that_is_not_finite_is_found_in_its_partition():
-    bad = X.copy()
-    bad[60, 1] = np.nan
-    rows = da.from_array(bad, chunks=(25, 3))
+WRONG = [
+    ({}, X, TypeError, r"X must be a Dask array or a Dask data frame; got ndarray\. Use isokern\.IKOGDClassifier for"),
+    ({"partitioning": Own()}, blocks(), ValueError, 'partitioning must be "tree" or "voronoi" for Dask'),
+    ({}, blocks()[:0], ValueError, "X must have at least 1 row; all of its partitions are empty"),
+    ({}, blocks()[:, 0], ValueError, "X must have 2 dimensions; got 1"),
+]
+
+
+@pytest.mark.parametrize(("options", "rows", "error", "message"), WRONG, ids=[case[-1] for case in WRONG])
+def test_input_that_cannot_be_fitted_is_an_error(options, rows, error, message):
+    with pytest.raises(error, match=message):
+        DaskIsolationKernel(**options).fit(rows)
+
+
+def test_an_error_names_the_partition_of_a_value_that_is_not_finite(kernel):
+    rows = da.from_array(np.where(np.arange(300).reshape(100, 3) == 181, np.nan, X), chunks=(25, 3))
     with pytest.raises(ValueError, match=r"partition 2: X must be finite; got NaN in column 1, first in row 10"):
         DaskIsolationKernel(**SMALL).fit(rows)
     with pytest.raises(ValueError, match=r"partition 2: X must be finite"):
-        DaskIsolationKernel(**SMALL).fit(blocks()).apply(rows).compute()
-
-
-def test_rows_must_be_there():
-    with pytest.raises(ValueError, match="all of its partitions are empty"):
-        DaskIsolationKernel().fit(blocks()[:0])
-
-
-def test_other_columns_than_those_fitted_are_refused_at_once():
-    with pytest.raises(ValueError, match="X must have the 3 columns that were fitted; got 2"):
-        DaskIsolationKernel(**SMALL).fit(blocks()).apply(blocks()[:, :2])
-
-
-def test_rows_must_have_two_dimensions():
-    with pytest.raises(ValueError, match="X must have 2 dimensions; got 1"):
-        DaskIsolationKernel().fit(blocks()[:, 0])
+        kernel.apply(rows).compute()

@@ -1,4 +1,4 @@
-"""Files read block by block into Dask collections: the same rows as the whole file has, whatever the blocks."""
+"""Test reading files into Dask arrays: blocks of any size give the rows of the whole file."""
 
 from __future__ import annotations
 
@@ -21,65 +21,64 @@ CSV = 'a,b,kind\n1,2.5,"no"\n3,4,yes\n\n-5,6e3,yes\r\n7,8,no'
 SIZES = [1, 2, 5, 7, 13, 20, 64, 1000]
 
 
-def same(one, other):
-    dense = [X.toarray() if sparse.issparse(X) else X for X in (one, other)]
-    return np.array_equal(*dense) and type(one) is type(other) and one.dtype == other.dtype
+@pytest.fixture
+def saved(tmp_path):
+    """Return a function that writes text to files and returns their paths."""
+
+    def save(*texts):
+        paths = [tmp_path / f"rows{k}" for k in range(len(texts))]
+        for path, text in zip(paths, texts, strict=True):
+            path.write_text(text)
+        return paths if len(paths) > 1 else paths[0]
+
+    return save
+
+
+def assert_same(lazy, expected):
+    X, y = (part.compute() for part in lazy)
+    dense = [table.toarray() if sparse.issparse(table) else table for table in (X, expected[0])]
+    np.testing.assert_array_equal(*dense)
+    np.testing.assert_array_equal(y, expected[1])
+    assert (type(X), X.dtype, y.dtype) == (type(expected[0]), expected[0].dtype, expected[1].dtype)
+    assert lazy[1].dtype == y.dtype
 
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("end", ["", "\n"])
-def test_libsvm_rows_are_those_of_the_whole_file_whatever_the_blocks(tmp_path, size, end):
-    path = tmp_path / "rows.txt"
-    path.write_text(LIBSVM + end)
+def test_libsvm_blocks_of_any_size_give_the_rows_of_the_file(saved, size, end):
+    path = saved(LIBSVM + end)
     X, y = read_libsvm(path, block_bytes=size)
-    expected, labels = data.read_libsvm(path)
     assert X.shape == (5, 5)
     assert X.chunks[0] == y.chunks[0]
-    assert same(X.compute(), expected)
-    assert np.array_equal(y.compute(), labels, equal_nan=True)
+    assert_same((X, y), data.read_libsvm(path))
 
 
-def test_a_libsvm_layout_that_is_known_is_not_looked_for(tmp_path):
-    path = tmp_path / "rows.txt"
-    path.write_text(LIBSVM)
-    X, _ = read_libsvm(path, n_features=9, zero_based=False, dtype=np.float32, block_bytes=20)
+def test_a_known_libsvm_layout_is_not_searched_for(saved):
+    path = saved(LIBSVM)
+    X, y = read_libsvm(path, n_features=9, zero_based=False, dtype=np.float32, block_bytes=20)
     assert np.isnan(X.shape[0])
     assert X.shape[1] == 9
-    assert same(X.compute(), data.read_libsvm(path, n_features=9, dtype=np.float32)[0])
-
-
-def test_libsvm_files_share_one_layout(tmp_path):
-    paths = [tmp_path / "a.txt", tmp_path / "b.txt"]
-    paths[0].write_text("1 1:1\n")
-    paths[1].write_text("2 0:3 4:4\n")
-    X, y = read_libsvm(paths)
-    assert X.compute().toarray().tolist() == [[0, 1, 0, 0, 0], [3, 0, 0, 0, 4]]
-    assert y.compute().tolist() == [1, 2]
+    assert_same((X, y), data.read_libsvm(path, n_features=9, dtype=np.float32))
 
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("options", [{}, {"sparse": True, "dtype": np.float32}, {"columns": ["b"]}], ids=str)
-def test_csv_rows_are_those_of_the_whole_file_whatever_the_blocks(tmp_path, size, options):
-    path = tmp_path / "rows.csv"
-    path.write_text(CSV)
-    X, y = read_csv(path, label="kind", block_bytes=size, **options)
-    expected, labels = data.read_csv(path, label="kind", **options)
-    assert same(X.compute(), expected)
-    assert (y.dtype, y.compute().tolist()) == (labels.dtype, labels.tolist())
+def test_csv_blocks_of_any_size_give_the_rows_of_the_file(saved, size, options):
+    path = saved(CSV)
+    lazy = read_csv(path, label="kind", block_bytes=size, **options)
+    assert_same(lazy, data.read_csv(path, label="kind", **options))
 
 
-def test_csv_files_may_have_their_columns_in_other_orders(tmp_path):
-    paths = [tmp_path / "a.csv", tmp_path / "b.csv"]
-    paths[0].write_text("a,b,y\n1,2,0\n")
-    paths[1].write_text("y,b,a\n1,4,3\n")
-    X, y = read_csv(paths, label="y")
+def test_several_files_share_one_layout(saved):
+    X, y = read_libsvm(saved("1 1:1\n", "2 0:3 4:4\n"))
+    assert X.compute().toarray().tolist() == [[0, 1, 0, 0, 0], [3, 0, 0, 0, 4]]
+    assert y.compute().tolist() == [1, 2]
+    X, y = read_csv(saved("a,b,y\n1,2,0\n", "y,b,a\n1,4,3\n"), label="y")
     assert (X.compute().tolist(), y.compute().tolist()) == ([[1, 2], [3, 4]], [0, 1])
 
 
-def test_csv_without_a_label_column_has_no_labels(tmp_path):
-    path = tmp_path / "rows.csv"
-    path.write_text("a,b\n1,2\n")
-    X, y = read_csv(path)
+def test_csv_without_a_label_column_has_no_labels(saved):
+    X, y = read_csv(saved("a,b\n1,2\n"))
     assert y is None
     assert X.compute().tolist() == [[1, 2]]
 
@@ -90,10 +89,8 @@ def test_parquet_blocks_are_row_groups(tmp_path, size, chunks):
     table = pyarrow.table({"a": np.arange(25), "b": np.arange(25) / 4, "y": ["no", "yes"] * 12 + ["no"]})
     write_table(table, path, row_group_size=10)
     X, y = read_parquet(path, label="y", block_bytes=size)
-    expected, labels = data.read_parquet(path, label="y")
     assert X.chunks[0] == y.chunks[0] == chunks
-    assert same(X.compute(), expected)
-    assert (y.dtype, y.compute().tolist()) == (labels.dtype, labels.tolist())
+    assert_same((X, y), data.read_parquet(path, label="y"))
 
 
 def test_a_parquet_file_without_rows_is_an_empty_block(tmp_path):
@@ -108,7 +105,7 @@ def test_a_compressed_file_is_one_block(tmp_path):
     assert X.compute().shape == (5, 5)
 
 
-def test_rows_of_files_are_learned_as_those_of_memory(tmp_path):
+def test_rows_from_files_are_learned(tmp_path):
     X = np.random.default_rng(0).normal(size=(300, 3)).round(3)
     y = np.where(X[:, 0] > 0, 1, -1)
     data.write_libsvm(tmp_path / "rows.txt", X, y)
@@ -118,37 +115,29 @@ def test_rows_of_files_are_learned_as_those_of_memory(tmp_path):
     assert model.to_local().score(X, y) > 0.9
 
 
-# Mistakes
+# Errors
 
 
 @pytest.mark.parametrize("size", [3, 7, 1000])
-def test_a_wrong_libsvm_line_is_named_by_its_number_in_the_file(tmp_path, size):
-    path = tmp_path / "rows.txt"
-    path.write_text("1 1:1\n\n1 2:x\n1 3:1\n")
-    with pytest.raises(ValueError, match=r"rows\.txt, line 3: "):
-        read_libsvm(path, block_bytes=size)
+def test_an_error_names_the_line_in_the_file(saved, size):
+    with pytest.raises(ValueError, match=r"rows0, line 3: "):
+        read_libsvm(saved("1 1:1\n\n1 2:x\n1 3:1\n"), block_bytes=size)
+    with pytest.raises(ValueError, match=r'rows0, line 5: column "b" must be a number'):
+        read_csv(saved("a,b\n1,2\n\n3,4\n5,x\n6,7\n"), block_bytes=size)[0].compute()
 
 
-@pytest.mark.parametrize("size", [3, 7, 1000])
-def test_a_wrong_csv_line_is_named_by_its_number_in_the_file(tmp_path, size):
-    path = tmp_path / "rows.csv"
-    path.write_text("a,b\n1,2\n\n3,4\n5,x\n6,7\n")
-    with pytest.raises(ValueError, match=r'rows\.csv, line 5: column "b" must be a number'):
-        read_csv(path, block_bytes=size)[0].compute()
-
-
-def test_a_missing_value_in_parquet_is_named_by_its_row_in_the_file(tmp_path):
-    values = [float(k) for k in range(25)]
-    write_table(pyarrow.table({"a": [*values[:22], None, *values[23:]]}), tmp_path / "rows.parquet", row_group_size=10)
+def test_an_error_names_the_row_in_a_parquet_file(tmp_path):
+    values = [None if k == 22 else float(k) for k in range(25)]
+    write_table(pyarrow.table({"a": values}), tmp_path / "rows.parquet", row_group_size=10)
     with pytest.raises(ValueError, match='column "a" must hold finite numbers; got a missing value in row 22'):
         read_parquet(tmp_path / "rows.parquet", block_bytes=1)[0].compute()
 
 
 @pytest.mark.parametrize("read", [read_libsvm, read_csv, read_parquet])
-def test_what_is_no_file_is_refused(read, tmp_path):
-    with pytest.raises(ValueError, match="path must be a file, which can be read in parts; got standard input"):
+def test_a_path_must_be_a_regular_file(read, tmp_path):
+    with pytest.raises(ValueError, match=r"path must be a regular file, since .* by offset; got standard input"):
         read("-")
-    with pytest.raises(ValueError, match="path must be a file or a list of files; got none"):
+    with pytest.raises(ValueError, match="path must be a file or a list of files; got an empty list"):
         read([])
     with pytest.raises(FileNotFoundError):
         read(tmp_path / "nothing")
