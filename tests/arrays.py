@@ -1,4 +1,4 @@
-"""Arrays of other libraries for tests: array-api-strict always, PyTorch where it is installed."""
+"""Make arrays of other libraries for tests: array-api-strict always, PyTorch and JAX where they are installed."""
 
 from __future__ import annotations
 
@@ -47,3 +47,10 @@ def csr_tensor(table):
 def to_numpy(array):
     """Return an array's values."""
     return np.asarray(array.to_dense() if hasattr(array, "to_dense") else array)
+
+
+def assert_same_cells(kernel, rows, library):
+    """Check that rows of another library fall into the same cells as NumPy rows, and return those cells."""
+    cells = kernel.apply(array_of(library, rows))
+    np.testing.assert_array_equal(to_numpy(cells), kernel.apply(rows))
+    return cells

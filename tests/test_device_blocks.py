@@ -1,4 +1,4 @@
-"""Blocks on a device: how many rows they have, what they cost, what happens when memory runs out, how they travel."""
+"""Test blocks on a device: their size, their cost, running out of memory, precision and copies."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import array_api_strict
 import numpy as np
 import pytest
 
-from arrays import LIBRARIES, array_of, csr_tensor, needs_torch, to_numpy
+from arrays import LIBRARIES, array_of, assert_same_cells, csr_tensor, needs_torch, to_numpy
 from isokern import IKOGDClassifier, IsolationKernel
+from isokern.arrays import namespace
 from isokern.devices import blocks as device_blocks
 from isokern.devices import pytorch
 from isokern.devices.blocks import Blocks, Pending
@@ -20,7 +21,7 @@ from isokern.devices.operations import check_products, memory_budget
 from isokern.devices.trees import TreesOnDevice
 from isokern.devices.voronoi import VoronoiOnDevice
 
-PARTITIONINGS = ["voronoi", "tree"]
+MAPPERS = {"voronoi": VoronoiOnDevice, "tree": TreesOnDevice}
 WAITS = {"_local_scalar_dense", "nonzero", "item", "equal", "is_nonzero", "unique", "_unique2", "masked_select"}
 
 
@@ -30,43 +31,43 @@ def table():
 
 
 @pytest.fixture
-def rows_a_block(monkeypatch):
-    """Return a function that sets how many rows blocks have at most."""
-    return lambda n: monkeypatch.setattr(device_blocks, "_MOST_ROWS", n)
+def torch():
+    return pytest.importorskip("torch", reason="PyTorch is not installed; make test-gpu installs it")
 
 
-# How large blocks are
+def small_kernel(table, partitioning="voronoi", n_partitionings=5, n_cells=8, **options):
+    return IsolationKernel(partitioning, n_partitionings, n_cells, random_state=0, **options).fit(table)
+
+
+# Size of blocks
 
 
 @pytest.mark.parametrize(("bytes_per_row", "budget", "n_rows"), [(10, 1000, 100), (10, 5, 1), (1, 2**40, 8192)])
-def test_a_block_has_as_many_rows_as_fit_but_neither_none_nor_too_many(bytes_per_row, budget, n_rows):
+def test_a_block_has_as_many_rows_as_fit_within_limits(bytes_per_row, budget, n_rows):
     assert Blocks(bytes_per_row, budget).n_rows == n_rows
 
 
-@pytest.mark.parametrize("partitioning", PARTITIONINGS)
+@pytest.mark.parametrize("partitioning", MAPPERS)
 def test_blocks_for_more_partitionings_have_fewer_rows(partitioning, table):
     rows = []
     for n_partitionings in (10, 1000):
-        kernel = IsolationKernel(partitioning, n_partitionings, 128, random_state=0).fit(table)
+        kernel = small_kernel(table, partitioning, n_partitionings, 128)
         kernel.apply(array_api_strict.asarray(table[:2]))
         rows += [blocks.n_rows for _, blocks in kernel.map_.partitionings.on_devices.values()]
     assert rows[1] < rows[0]
 
 
-@needs_torch
-def test_a_gpu_s_blocks_take_half_of_what_is_free(monkeypatch):
-    import torch
-
+def test_a_gpu_s_blocks_take_half_of_the_free_memory(torch, monkeypatch):
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (3_000_000, 9_000_000))
     monkeypatch.setattr(torch.mps, "recommended_max_memory", lambda: 5_000_000, raising=False)
     monkeypatch.setattr(torch.mps, "driver_allocated_memory", lambda: 1_000_000, raising=False)
-    xp = _torch_namespace()
+    xp = namespace(torch.zeros(1))
     assert memory_budget(xp, torch.device("cuda:1")) == 1_500_000
     assert memory_budget(xp, torch.device("mps")) == 2_000_000
 
 
 @needs_torch
-def test_memory_stays_within_what_blocks_may_take(run_script, memory_is_known):
+def test_memory_stays_within_the_budget_of_a_block(run_script, memory_is_known):
     code = """
 import torch
 X = np.random.default_rng(0).normal(size=(2000, 5)).astype(np.float32)
@@ -82,20 +83,6 @@ print(megabytes("VmHWM") - before)
 
 # Out of memory
 
-
-class FullDevice:
-    """A mapper on a device that has memory for few rows."""
-
-    def __init__(self, find, n_rows, error):
-        self.find_all, self.n_rows, self.error, self.sizes = find, n_rows, error, []
-
-    def find(self, rows):
-        self.sizes.append(rows[0].shape[0])
-        if rows[0].shape[0] > self.n_rows:
-            raise self.error
-        return self.find_all(rows)
-
-
 OUT_OF_MEMORY = [
     MemoryError(),
     RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB"),
@@ -107,34 +94,36 @@ OUT_OF_MEMORY = [
 
 
 def fill_device(kernel, monkeypatch, n_rows, error):
-    """Let a kernel's mapper run out of memory beyond so many rows."""
+    """Let a kernel's mapper run out of memory beyond n_rows rows; return a list of the sizes of its blocks."""
     ((mapper, _),) = kernel.map_.partitionings.on_devices.values()
-    full = FullDevice(mapper.find, n_rows, error)
-    monkeypatch.setattr(mapper, "find", full.find)
-    return full
+    find, sizes = mapper.find, []
+
+    def find_few(rows):
+        sizes.append(rows[0].shape[0])
+        if sizes[-1] > n_rows:
+            raise error
+        return find(rows)
+
+    monkeypatch.setattr(mapper, "find", find_few)
+    return sizes
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("error", OUT_OF_MEMORY, ids=range(len(OUT_OF_MEMORY)))
-def test_blocks_are_halved_until_they_fit_and_that_is_said_once(error, library, table, monkeypatch):
-    kernel = IsolationKernel("voronoi", 5, 8, random_state=0).fit(table)
-    X = array_of(library, table)
-    kernel.apply(X[:2, :])
-    full = fill_device(kernel, monkeypatch, 1000, error)
+def test_blocks_are_halved_until_they_fit_with_one_warning(error, library, table, monkeypatch):
+    kernel = small_kernel(table)
+    kernel.apply(array_of(library, table[:2]))
+    sizes = fill_device(kernel, monkeypatch, 1000, error)
     with pytest.warns(UserWarning, match="The device is out of memory: blocks now have 1500 rows or fewer"):
-        cells = kernel.apply(X)
-    np.testing.assert_array_equal(to_numpy(cells), kernel.apply(table))
-    assert full.sizes == [3000, 1500, 750, 750, 750, 750]
+        assert_same_cells(kernel, table, library)
+    assert sizes == [3000, 1500, 750, 750, 750, 750]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        kernel.apply(X)  # which remembers
+        kernel.apply(array_of(library, table))  # the size of blocks is remembered
 
 
-@needs_torch
-def test_numpy_rows_go_on_in_halved_blocks_too(table, monkeypatch):
-    import torch
-
-    kernel = IsolationKernel("voronoi", 5, 8, random_state=0).fit(table)
+def test_blocks_of_numpy_rows_are_halved_too(torch, table, monkeypatch):
+    kernel = small_kernel(table)
     expected = kernel.apply(table)
     kernel.set_params(device="torch:cpu").apply(table[:100])
     fill_device(kernel, monkeypatch, 700, torch.OutOfMemoryError("out of memory"))
@@ -143,7 +132,7 @@ def test_numpy_rows_go_on_in_halved_blocks_too(table, monkeypatch):
 
 
 def test_a_device_without_memory_for_one_row_is_an_error_with_a_cure(table, monkeypatch):
-    kernel, X = IsolationKernel("tree", 5, 8, random_state=0).fit(table), array_api_strict.asarray(table[:10])
+    kernel, X = small_kernel(table, "tree"), array_api_strict.asarray(table[:10])
     kernel.apply(X)
     fill_device(kernel, monkeypatch, 0, MemoryError())
     with (
@@ -154,20 +143,14 @@ def test_a_device_without_memory_for_one_row_is_an_error_with_a_cure(table, monk
 
 
 def test_other_errors_are_not_taken_for_a_lack_of_memory(table, monkeypatch):
-    kernel, X = IsolationKernel("tree", 5, 8, random_state=0).fit(table), array_api_strict.asarray(table)
+    kernel, X = small_kernel(table, "tree"), array_api_strict.asarray(table)
     kernel.apply(X)
     fill_device(kernel, monkeypatch, 0, RuntimeError("device-side assert triggered"))
     with pytest.raises(RuntimeError, match="device-side assert"):
         kernel.apply(X)
 
 
-# What a block costs
-
-
-def _torch_namespace():
-    from isokern.arrays import namespace
-
-    return namespace(array_of("torch", np.zeros(1)))
+# Cost of a block
 
 
 @contextmanager
@@ -186,12 +169,13 @@ def counted():
         yield counts
 
 
-def operations(mapper_class, kernel, X, monkeypatch):
-    """Return the operations from the first block to the last, without what comes before and after."""
+def operations(kernel, X, monkeypatch):
+    """Return the operations on all blocks, without those before and after."""
+    kernel.apply(X)  # moves the map to the device
     counts, found = Counter(), Blocks.found
 
     def counting(self, source, mapper):
-        assert isinstance(mapper, mapper_class)
+        assert isinstance(mapper, MAPPERS[kernel.partitioning])
         with counted() as ours:
             results = list(found(self, source, mapper))
         counts.update(ours)
@@ -205,19 +189,16 @@ def operations(mapper_class, kernel, X, monkeypatch):
 
 @needs_torch
 @pytest.mark.parametrize("kind", ["dense", "csr", "numpy"])
-@pytest.mark.parametrize(("partitioning", "mapper"), [("voronoi", VoronoiOnDevice), ("tree", TreesOnDevice)])
+@pytest.mark.parametrize("partitioning", MAPPERS)
 @pytest.mark.parametrize("scale", [None, "maxabs"])
-def test_operations_follow_the_blocks_and_not_the_rows(
-    partitioning, mapper, kind, scale, table, monkeypatch, rows_a_block
-):
+def test_the_number_of_operations_depends_on_blocks_not_on_rows(partitioning, kind, scale, table, monkeypatch):
     make = {"dense": lambda X: array_of("torch", X), "csr": csr_tensor, "numpy": lambda X: X}[kind]
     totals = []
     for n, size in ((100, 100), (1000, 1000), (3000, 1000), (300, 100)):
-        rows_a_block(size)
+        monkeypatch.setattr(device_blocks, "_MOST_ROWS", size)
         device = "torch:cpu" if kind == "numpy" else None
-        kernel = IsolationKernel(partitioning, 30, 64, scale=scale, device=device, random_state=0).fit(table)
-        kernel.apply(make(table[:2]))
-        totals.append(operations(mapper, kernel, make(table[:n]), monkeypatch))
+        kernel = small_kernel(table, partitioning, 30, 64, scale=scale, device=device)
+        totals.append(operations(kernel, make(table[:n]), monkeypatch))
     one, large, three_large, three = totals
     assert one == large
     assert three == three_large == Counter({name: 3 * count for name, count in one.items()})
@@ -225,30 +206,22 @@ def test_operations_follow_the_blocks_and_not_the_rows(
 
 
 @needs_torch
-def test_operations_do_not_follow_the_partitionings(table, monkeypatch):
-    totals = []
-    for n_partitionings in (10, 100):
-        kernel = IsolationKernel("voronoi", n_partitionings, 64, random_state=0).fit(table)
-        X = array_of("torch", table)
-        kernel.apply(X[:2])
-        totals.append(operations(VoronoiOnDevice, kernel, X, monkeypatch))
-    assert totals[0] == totals[1]
-    assert totals[0].total() < 40
+def test_the_number_of_operations_does_not_depend_on_the_partitionings(table, monkeypatch):
+    kernels = [small_kernel(table, n_partitionings=t, n_cells=64) for t in (10, 100)]
+    few, many = (operations(kernel, array_of("torch", table), monkeypatch) for kernel in kernels)
+    assert few == many
+    assert few.total() < 40
 
 
 @needs_torch
-def test_operations_on_trees_follow_their_depth(table, monkeypatch):
-    totals = []
-    for max_depth in (3, 6, 9):
-        kernel = IsolationKernel("tree", 30, 600, max_depth=max_depth, random_state=0).fit(table)
-        X = array_of("torch", table)
-        kernel.apply(X[:2])
-        totals.append(operations(TreesOnDevice, kernel, X, monkeypatch).total())
+def test_the_number_of_operations_on_trees_is_linear_in_their_depth(table, monkeypatch):
+    kernels = [small_kernel(table, "tree", 30, 600, max_depth=depth) for depth in (3, 6, 9)]
+    totals = [operations(kernel, array_of("torch", table), monkeypatch).total() for kernel in kernels]
     assert totals[2] - totals[1] == totals[1] - totals[0] > 0
 
 
 @needs_torch
-def test_scores_are_found_without_asking_the_device(table):
+def test_scores_are_computed_without_waiting_for_the_device(table):
     model = IKOGDClassifier(n_cells=16, n_partitionings=10, random_state=0).fit(table, table[:, 0] > 0)
     cells = model.kernel_.apply(array_of("torch", table))
     model.decision_function_cells(cells)
@@ -264,33 +237,26 @@ def test_scores_are_found_without_asking_the_device(table):
 # Precision
 
 
-@needs_torch
 @pytest.mark.parametrize("precision", ["high", "medium"])
-def test_coarser_products_are_switched_off_and_left_as_they_were(precision, table):
-    import torch
-
-    kernel = IsolationKernel("voronoi", 10, 64, random_state=0).fit(table)
+def test_low_precision_products_are_disabled_and_then_restored(precision, torch, table):
+    kernel = small_kernel(table, n_cells=64)
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision(precision)
     try:
-        np.testing.assert_array_equal(to_numpy(kernel.apply(array_of("torch", table))), kernel.apply(table))
+        assert_same_cells(kernel, table, "torch")
         assert torch.get_float32_matmul_precision() == precision
     finally:
         torch.set_float32_matmul_precision(before)
 
 
-@needs_torch
-def test_autocast_changes_no_cell(table):
-    import torch
-
-    kernel = IsolationKernel("voronoi", 10, 64, random_state=0).fit(table)
+def test_autocast_does_not_change_cells(torch, table):
+    kernel = small_kernel(table, n_cells=64)
     kernel.apply(array_of("torch", table[:2]))
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        cells = kernel.apply(array_of("torch", table))
-    np.testing.assert_array_equal(to_numpy(cells), kernel.apply(table))
+        assert_same_cells(kernel, table, "torch")
 
 
-def test_a_device_that_multiplies_with_fewer_bits_is_refused():
+def test_a_device_with_low_precision_products_is_an_error():
     coarse = SimpleNamespace(
         float32=None, full=lambda shape, value, dtype, device: np.full(shape, value, dtype=np.float16)
     )
@@ -299,10 +265,10 @@ def test_a_device_that_multiplies_with_fewer_bits_is_refused():
     check_products(array_api_strict, array_api_strict.Device("CPU_DEVICE"))
 
 
-# Travelling
+# Copies
 
 
-def test_only_the_last_few_results_are_waited_for_late():
+def test_at_most_the_last_few_results_are_pending():
     done, pending = [], Pending()
     for k in range(10):
         pending.add(lambda k=k: done.append(k))
@@ -312,7 +278,7 @@ def test_only_the_last_few_results_are_waited_for_late():
 
 
 class FakeCuda:
-    """What a link asks of CUDA, written down."""
+    """Log what a link asks of CUDA."""
 
     def __init__(self, log):
         self.log = log
@@ -338,18 +304,19 @@ class FakeCuda:
 
 
 @pytest.fixture
-def cuda(monkeypatch):
-    """Let PyTorch's CPU device pass for a GPU; return what is asked of it, in order."""
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed; make test-gpu installs it")
+def cuda(monkeypatch, torch):
+    """Let PyTorch's CPU device pass for a GPU; return a log of what it is asked to do."""
     log = []
 
     class Pinned:
         def __init__(self, tensor):
-            self.tensor, self.shape, self.dtype = tensor, tensor.shape, tensor.dtype
+            self.tensor = tensor
 
         def to(self, device, non_blocking):
             log.append(f"copied there, waiting {not non_blocking}")
-            return Moved(self.tensor)
+            return SimpleNamespace(
+                tensor=self.tensor, record_stream=lambda stream: log.append("memory kept until read")
+            )
 
         def copy_(self, tensor, non_blocking):
             log.append(f"copied back, waiting {not non_blocking}")
@@ -357,13 +324,6 @@ def cuda(monkeypatch):
 
         def numpy(self):
             return self.tensor.numpy()
-
-    class Moved:
-        def __init__(self, tensor):
-            self.tensor = tensor
-
-        def record_stream(self, stream):
-            log.append("memory kept until read")
 
     fake = SimpleNamespace(
         cuda=FakeCuda(log),
@@ -374,7 +334,7 @@ def cuda(monkeypatch):
     return log
 
 
-def test_blocks_travel_to_a_gpu_by_a_stream_of_their_own_which_only_the_device_waits_for(cuda):
+def test_copies_to_and_from_a_gpu_are_asynchronous(cuda):
     link = pytorch.link_to(SimpleNamespace(type="cuda"))
     values = np.arange(6.0).reshape(2, 3)
     moved = link.send(values)
@@ -395,42 +355,36 @@ def test_blocks_travel_to_a_gpu_by_a_stream_of_their_own_which_only_the_device_w
 # Bad input that only PyTorch has
 
 
-@needs_torch
 @pytest.mark.parametrize("device", ["cuda", "cuda:7", "mps", "xpu"])
-def test_a_device_that_is_not_there_is_an_error_with_a_cure(device, table):
-    import torch
-
+def test_a_device_that_is_not_available_is_an_error_with_a_cure(device, torch, table):
     if getattr(torch, device.partition(":")[0]).is_available():
         pytest.skip(f"there is a device {device} here")
-    with pytest.raises(
-        ValueError, match=f"device must be one that PyTorch finds; got '{device}': .*Use device=\"cpu\""
-    ):
-        IsolationKernel(device=device).fit(table)
-    kernel = IsolationKernel(n_cells=8).fit(table).set_params(device=device)
-    with pytest.raises(ValueError, match="device must be one that PyTorch finds"):
+    message = f"device must be available to PyTorch; got '{device}': .*Use device=\"cpu\""
+    with pytest.raises(ValueError, match=message):
+        small_kernel(table, device=device)
+    kernel = small_kernel(table).set_params(device=device)
+    with pytest.raises(ValueError, match=message):
         kernel.apply(table)
 
 
 @needs_torch
-def test_tensors_that_require_grad_are_refused(table):
+def test_tensors_that_require_grad_are_an_error(table):
     X = array_of("torch", table).requires_grad_()
-    kernel = IsolationKernel(n_cells=8).fit(table)
+    kernel = small_kernel(table)
     model = IKOGDClassifier(n_cells=8).fit(table, table[:, 0] > 0)
     for method in (kernel.apply, kernel.transform, kernel.similarity, kernel.fit, model.predict):
-        with pytest.raises(ValueError, match=r"X must not require grad.*Give X.detach\(\) instead"):
+        with pytest.raises(ValueError, match=r"X must not require grad.*Pass X.detach\(\) instead"):
             method(X)
     np.testing.assert_array_equal(to_numpy(kernel.apply(X.detach())), kernel.apply(table))
 
 
 @needs_torch
-def test_sparse_tensors_of_other_layouts_are_refused(table):
-    kernel = IsolationKernel(n_cells=8).fit(table)
+def test_sparse_tensors_of_other_layouts_are_an_error(table):
     with pytest.raises(ValueError, match=r"X must be dense or CSR; got torch.sparse_coo. Call X.to_sparse_csr\(\)"):
-        kernel.apply(array_of("torch", table).to_sparse())
+        small_kernel(table).apply(array_of("torch", table).to_sparse())
 
 
 @needs_torch
-def test_tensors_and_other_arrays_are_not_compared(table):
-    kernel = IsolationKernel(n_cells=8).fit(table)
-    with pytest.raises(ValueError, match="on the device of X, torch on cpu; got array_api_strict on"):
-        kernel.similarity(array_of("torch", table), array_api_strict.asarray(table))
+def test_similarities_of_tensors_and_other_arrays_are_an_error(table):
+    with pytest.raises(ValueError, match="the device of X, torch on cpu; got array_api_strict on"):
+        small_kernel(table).similarity(array_of("torch", table), array_api_strict.asarray(table))
