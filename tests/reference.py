@@ -1,4 +1,4 @@
-"""Slow NumPy twins of the compiled core, written from the definitions; the core must equal them."""
+"""Reimplement the compiled core in slow and obvious NumPy, from the definitions; the core must equal it."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ LEFT_KEY, RIGHT_KEY = 0x8CB92BA72F3D8DD7, 0xD1B54A32D192ED03
 
 
 def mix(z):
-    """Return SplitMix64's finaliser of a 64-bit number."""
+    """Return the SplitMix64 finaliser of a 64-bit number."""
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
     return z ^ (z >> 31)
 
 
 def stream_key(seed, purpose, partitioning):
-    """Return the key of a stream: purpose 1 draws samples, 2 grows trees, 3 orders rows for a machine."""
+    """Return the key of a random stream: purpose 1 draws samples, 2 grows trees, 3 orders the rows of an SVM."""
     key = mix((mix((seed + STEP) & MASK) + purpose * STEP) & MASK)
     return mix((key + partitioning * STEP) & MASK)
 
 
 class Draws:
-    """The draws of one stream."""
+    """Random numbers of one stream."""
 
     def __init__(self, key):
         self.key, self.counter = key, 0
@@ -41,7 +41,7 @@ class Draws:
 
 
 def draw_samples(n_rows, n_partitionings, sample_size, seed):
-    """Shuffle all row numbers, once for each partitioning, and keep the first."""
+    """Return the first row numbers of a shuffle per partitioning, (n_partitionings, sample_size)."""
     samples = []
     for i in range(n_partitionings):
         draws, rows = Draws(stream_key(seed, 1, i)), list(range(n_rows))
@@ -53,17 +53,17 @@ def draw_samples(n_rows, n_partitionings, sample_size, seed):
 
 
 def seed_of(random_state):
-    """Return the seed that a kernel takes from its random_state."""
+    """Return the seed that a kernel draws from its random_state."""
     return int(check_random_state(random_state).randint(np.iinfo(np.int64).max, dtype=np.int64))
 
 
 def nonzero_columns(points):
-    """Return the columns in which any point is not zero, in the order of first appearance."""
+    """Return the columns in which any point is non-zero, in order of first appearance."""
     return list(dict.fromkeys(int(j) for point in points for j in np.flatnonzero(point)))
 
 
 def grow_tree(points, key, max_depth=None, depth=0, columns=None, names=None):
-    """Return a tree of nested (column, split, left, right); a leaf is the place in the sample of its first point."""
+    """Return a tree of nested (column, split, left, right); a leaf is the index in the sample of its first point."""
     columns = nonzero_columns(points) if columns is None else columns
     names = np.arange(len(points)) if names is None else names
     draws = Draws(key)
@@ -88,14 +88,14 @@ def grow_tree(points, key, max_depth=None, depth=0, columns=None, names=None):
     own = nonzero_columns(smaller) if np.count_nonzero(smaller) < len(columns) else list(columns)
     left_columns, right_columns = (columns, own) if left_is_larger else (own, columns)
     left_key, right_key = mix(key ^ LEFT_KEY), mix(key ^ RIGHT_KEY)
-    # The columns of the smaller child are listed before the larger child changes the list they share.
+    # The larger child changes the shared list of columns, so the smaller child has a list of its own.
     left = grow_tree(points[goes_left], left_key, max_depth, depth + 1, left_columns, names[goes_left])
     right = grow_tree(points[~goes_left], right_key, max_depth, depth + 1, right_columns, names[~goes_left])
     return column, float(split), left, right
 
 
 def descend(tree, row):
-    """Return the leaf that a row falls into."""
+    """Return the leaf of a row."""
     while not isinstance(tree, int):
         column, split, left, right = tree
         tree = left if float(row[column]) < split else right
@@ -110,7 +110,7 @@ def tree_cells(X, D, n_partitionings, n_cells, seed, max_depth=None):
 
 
 def squared_distances(X, D):
-    """Add up the squared differences of each row of X and each of D, column by column in float64."""
+    """Return the squared distances of all pairs, summed column by column in float64."""
     totals = np.zeros((len(X), len(D)))
     with np.errstate(over="ignore", under="ignore"):
         for x, z in zip(np.asarray(X, float).T, np.asarray(D, float).T, strict=True):
@@ -120,14 +120,14 @@ def squared_distances(X, D):
 
 
 def voronoi_cells(X, D, n_partitionings, n_cells, seed):
-    """Return, for each row of X, the place in each sample of D of the nearest point, the first of equally near ones."""
+    """Return the index of the nearest point in each sample of D, the first in case of ties, (len(X), t)."""
     samples = draw_samples(len(D), n_partitionings, n_cells, seed)
     distances = squared_distances(X, D)
     return np.stack([distances[:, rows].argmin(axis=1) for rows in samples], axis=1)
 
 
 def derivative(loss, f, target, epsilon=0.1):
-    """Return dL/df; for classes the target is +1 or -1."""
+    """Return dL/df; the target of a classifier is +1 or -1."""
     error, margin = f - target, target * f
     with np.errstate(over="ignore"):
         return {
@@ -149,10 +149,10 @@ def steps(schedule, rate, n_rounds):
 def learn_online(
     cells, starts, targets, *, loss, schedule, rate, shrinkage=0.0, average=False, row_weights=None, epsilon=0.1
 ):
-    """Return (weights to predict with, scores that each row had before it was learned, number of support vectors).
+    """Return (weights to predict with, scores of each row before its update, number of support vectors).
 
-    Targets are (n, n_columns). In every round all weights shrink, then those of the row's cells go down the gradient;
-    the averaged weights are the mean of the weights after each round.
+    Targets are (n, n_columns). In each round all weights shrink, then those of the row's cells take a gradient step;
+    averaged weights are the mean of the weights after each round.
     """
     (n, t), n_columns = cells.shape, targets.shape[1]
     factors = np.ones(n) if row_weights is None else row_weights
@@ -176,7 +176,7 @@ def learn_online(
 
 
 def solve_svm(cells, starts, y, costs, *, is_squared, intercept, tolerance, max_iter, seed, column=0):
-    """Return (weights, intercept, alpha, number of passes) of a machine for y of -1 and +1, alpha by dual descent."""
+    """Return (weights, intercept, alpha, number of passes) of an SVM by dual coordinate descent; y is -1 or +1."""
     (n, t), draws = cells.shape, Draws(stream_key(seed, 3, column))
     w, b, alpha = np.zeros(starts[-1]), 0.0, np.zeros(n)
     rows = [r for r in range(n) if costs[r] > 0]
@@ -190,7 +190,7 @@ def solve_svm(cells, starts, y, costs, *, is_squared, intercept, tolerance, max_
             r = rows[k]
             diagonal, upper = (0.5 / costs[r], np.inf) if is_squared else (0.0, costs[r])
             places = starts[:-1] + cells[r]
-            # As the core adds up: four sums side by side.
+            # Four partial sums, as in the core.
             parts = [sum(w[places[i::4]].tolist()) for i in range(4)]
             f = ((parts[0] + parts[1]) + (parts[2] + parts[3])) * (1.0 / t) + b
             gradient = y[r] * f - 1.0 + diagonal * alpha[r]

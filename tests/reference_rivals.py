@@ -1,6 +1,8 @@
-"""Slow NumPy twins of the rivals, written from their definitions; the learners must equal them."""
+"""Reimplement the rivals in slow and obvious NumPy, from the papers; the learners must equal it."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 
@@ -30,7 +32,7 @@ def kernel(name, X, Z, gamma=1.0, coef0=1.0, degree=3, *, normalised=False):
 
 
 def ogd(K, targets, *, loss="hinge", rate=0.5, row_weights=None):
-    """Return (alpha, number of support vectors) of gradient descent in the dual; K is of all rows, targets +1 or -1."""
+    """Return (alpha, number of support vectors) of dual gradient descent; K is of all rows, targets are +1 or -1."""
     factors = np.ones(len(K)) if row_weights is None else row_weights
     alpha, n_support = np.zeros(targets.shape), 0
     for r in range(len(K)):
@@ -40,7 +42,7 @@ def ogd(K, targets, *, loss="hinge", rate=0.5, row_weights=None):
     return alpha, int(n_support)
 
 
-# Budgets: each returns alpha of all rows, zero for those that are no support vectors, for one score with y = +1 or -1.
+# Budgets: each returns alpha of all rows, 0 for those that are not support vectors, for one score with y = +1 or -1.
 
 
 def random_budget(K, y, size, rate, shrinkage, rng):
@@ -79,7 +81,7 @@ def forgetron(K, y, size, rate, shrinkage, rng):
 
 
 def _largest(holds):
-    """Return the largest number up to 1 for which a condition holds that holds below it."""
+    """Return, by bisection, the largest number up to 1 that meets a condition, if all smaller ones do."""
     lower, upper = 0.0, 1.0
     if holds(upper):
         return upper
@@ -110,19 +112,15 @@ def projectron(K, y, size, rate, shrinkage, rng, *, learns_margins=False):
     return alpha
 
 
-def projectron_plus_plus(*arguments):
-    return projectron(*arguments, learns_margins=True)
-
-
 def bpas(K, y, size, rate, shrinkage, rng):
     alpha, kept = np.zeros(len(y)), []
     for r in range(len(y)):
         loss = 1 - y[r] * (K[r] @ alpha)
         if loss <= 0:
             continue
-        tau, value = min(rate, loss), min(rate, loss) * y[r]
+        value = min(rate, loss) * y[r]
         if len(kept) == size:
-            betas = [alpha[q] * K[r, q] + tau * y[r] for q in kept]
+            betas = [alpha[q] * K[r, q] + value for q in kept]
             costs = [alpha[q] ** 2 + b**2 - 2 * alpha[q] * b * K[r, q] for q, b in zip(kept, betas, strict=True)]
             place = int(np.argmin(costs))
             value = betas[place]
@@ -151,17 +149,17 @@ BUDGETS = {
     "random": random_budget,
     "forgetron": forgetron,
     "projectron": projectron,
-    "projectron++": projectron_plus_plus,
+    "projectron++": partial(projectron, learns_margins=True),
     "bpas": bpas,
     "bogd": bogd,
 }
 
 
-# Linear learners on features
+# Linear models on features
 
 
 def linear(features, targets, w, *, loss="hinge", rate=0.5, average=True):
-    """Return the weights to predict with: the last, or for each score their mean after each of its updates."""
+    """Return the weights to predict with: the latest, or for each score their mean over its updates."""
     w, sums, n_updates = w.copy(), np.zeros_like(w), np.zeros(w.shape[1])
     for z, target in zip(features, targets, strict=True):
         g = derivative(loss, z @ w, target)
@@ -172,7 +170,7 @@ def linear(features, targets, w, *, loss="hinge", rate=0.5, average=True):
 
 
 def nogd(K, targets, n_landmarks, rank, *, average, loss="hinge", rate=0.5):
-    """Return the scores of all rows in the end; K is of all rows."""
+    """Return the scores of all rows after the last one is learned; K is of all rows."""
     alpha = np.zeros(targets.shape)
     n_first = 0
     while np.count_nonzero(alpha.any(axis=1)) < n_landmarks:
@@ -196,12 +194,8 @@ def fourier_features(X, frequencies):
 # AdaRaker
 
 
-def logistic_loss(margin):
-    return np.logaddexp(0, -margin)
-
-
 class AdaRaker:
-    """One score's experts; learn gives the next row, score is that of the model so far."""
+    """The experts of one score; ``learn`` takes the next row, ``score`` uses the model so far."""
 
     def __init__(self, directions, bandwidths, *, rate=0.5, shrinkage=5e-4, cold=False):
         self.directions, self.bandwidths = directions, np.asarray(bandwidths)
@@ -237,8 +231,8 @@ class AdaRaker:
                     self.theta[e], self.w[e] = np.zeros_like(z), even
         score, by_expert, by_kernel = self._score(z)
         for e, eta in enumerate(etas):
-            self.h[e] *= np.exp(-eta * (logistic_loss(y * by_expert[e]) - logistic_loss(y * score)))
-            w = self.w[e] * np.exp(-eta * logistic_loss(y * by_kernel[e]))
+            self.h[e] *= np.exp(-eta * (np.logaddexp(0, -y * by_expert[e]) - np.logaddexp(0, -y * score)))
+            w = self.w[e] * np.exp(-eta * np.logaddexp(0, -y * by_kernel[e]))
             self.w[e] = w / w.sum()
             gradient = derivative("logistic", by_kernel[e], y)[:, None] * z + 2 * self.shrinkage * self.theta[e]
             self.theta[e] = self.theta[e] - eta * gradient

@@ -1,7 +1,7 @@
-"""What isokern computes stays the same: cells and the paper's learner bit for bit, other learners within 1e-9.
+"""Check that results do not change: cells and the paper's learner bit for bit, other learners within 1e-9.
 
-The expected values are in ``golden.json``. If a change of results is intended, and only then, rewrite them by
-``python tests/test_golden.py``, with the folder of the data sets in the environment variable ISOKERN_DATA.
+The expected values are in ``golden.json``. To change results on purpose, and only then, rewrite them with
+``python tests/test_golden.py``; the environment variable ISOKERN_DATA names the folder of the data sets.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from isokern.data import read_libsvm
 GOLDEN = Path(__file__).with_name("golden.json")
 PARTITIONINGS = ["tree", "voronoi"]
 
-# Rows: name -> (file, or None where they are generated; the form that they are given in)
+# Rows: name -> (file, or None for generated rows; function that converts them)
 
 LARGE = {
     "generated": (None, np.asarray),
@@ -44,10 +44,10 @@ LARGE = {
 
 
 def generate(n, offset):
-    """Return rows and labels 0 to 9, by integer arithmetic, so that they are the same on every machine.
+    """Return rows and labels 0 to 9, computed with integers, so that they are the same on every machine.
 
-    Of the six columns, the second has three values only, the third is far from zero, and the fourth is wider than the
-    others. A tenth of the rows occur twice.
+    Of the six columns, the second has only three values, the third is far from zero, and the fourth has a wider range.
+    A tenth of the rows occur twice.
     """
     bits = np.arange(6 * n, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     bits = (bits ^ (bits >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -74,12 +74,12 @@ def large_rows(name, data_set):
 
 
 def small_rows(name, data_set):
-    """Return 408 rows and their labels or targets: 300 to learn, 100 to learn after that, 8 to test."""
+    """Return 408 rows and their labels or targets: 300 to learn, 100 to learn later, 8 to test."""
     task = name.split(",")[0]
     if task == "a9a":
         X, y = read(data_set("a9a"))
         return X[:408], y[:408]
-    # No offset: it would make rounding errors of scalar products larger than 1e-9.
+    # No offset, because it would make the rounding errors of dot products larger than 1e-9.
     X, y = generate(408, offset=0)
     return X, {"two classes": y // 3 % 2, "ten classes": y, "numbers": y + X[:, 4]}[task]
 
@@ -111,7 +111,7 @@ def compute_cells(name, data_set):
     return digest(clone(kernel).fit(X).apply(X_test), "<u4")
 
 
-# The paper's learner: name -> (rows, partitioning, how it learns)
+# The paper's learner: name -> (rows, partitioning, fit or stream)
 
 PAPER = MAP | dict(n_cells=256, kernel=None, loss="hinge", schedule="constant", learning_rate=0.5, shrinkage=0.0)
 PAPER |= dict(average=False, n_passes=1, shuffle=False, class_weight=None, n_initial=None, evaluation="primal")
@@ -122,7 +122,7 @@ def fit(model, X, y):
 
 
 def stream(model, X, y):
-    """Learn in blocks of uneven sizes."""
+    """Learn blocks of uneven sizes."""
     model, classes = clone(model), {"classes": np.unique(y)} if is_classifier(model) else {}
     for begin, end in pairwise([0, 70, 71, len(y) // 2, len(y) - 9, len(y)]):
         model.partial_fit(X[begin:end], y[begin:end], **classes)
@@ -143,8 +143,8 @@ def compute_paper(name, data_set):
     return digest(learn(IKOGDClassifier(partitioning, **PAPER), X, y).decision_function(X_test), "<f8")
 
 
-# Other learners, with all of their parameters: name, which begins with the task -> function that returns a fitted model
-# The learning rates 1.7 and 0.47 avoid scores of exactly 1, the margin, where rounding decides what is learned.
+# Other learners, with all parameters: name, which starts with the task -> function that returns a fitted model
+# The learning rates 1.7 and 0.47 avoid scores of exactly 1, where rounding decides whether a row violates the margin.
 
 TREES = MAP | dict(partitioning="tree", n_cells=32)
 ADAGRAD = dict(schedule="adagrad", learning_rate=1.7, n_passes=2, shuffle=True)
@@ -173,13 +173,13 @@ raker = partial(raker, restart="warm")
 
 
 def late_class(X, y):
-    """Learn a stream of two classes in which a third one comes later."""
+    """Learn a stream of two classes in which a third one appears later."""
     three = np.minimum(y // 4, 2)
     return ikogd().partial_fit(X[:200], np.minimum(three[:200], 1)).partial_fit(X[200:], three[200:])
 
 
 def merged(X, y):
-    """Learn three parts on one map, and merge them."""
+    """Learn three parts on one map and merge them."""
     kernel = IsolationKernel(**TREES, sparse_output=True).fit(X)
     return isokern.merge([ikogd(kernel=kernel).partial_fit(X[k::3], y[k::3]) for k in range(3)], weights=[1, 2, 3])
 
@@ -235,7 +235,7 @@ BATCH = {f"{task}, IKSVC": partial(fit, svc()) for task in ("two classes", "ten 
 
 
 def answers(model, X):
-    """Return what a model says of rows and of itself, as JSON holds it."""
+    """Return the predictions and counts of a model as JSON values."""
     methods = [name for name in ("decision_function", "predict_proba", "predict") if hasattr(model, name)]
     known = [name for name in ("n_support_", "best_params_") if hasattr(model, name)]
     return {name: getattr(model, name)(X).tolist() for name in methods} | {name: getattr(model, name) for name in known}
@@ -255,26 +255,26 @@ def golden():
 
 
 @pytest.mark.parametrize("name", CELLS)
-def test_cells_are_the_same_bytes_as_ever(name, data_set, golden):
+def test_cells_are_the_golden_bytes(name, data_set, golden):
     assert compute_cells(name, data_set) == golden[name]
 
 
 @pytest.mark.parametrize("name", PAPERS)
-def test_scores_of_the_papers_learner_are_the_same_bytes_as_ever(name, data_set, golden):
+def test_scores_of_the_papers_learner_are_the_golden_bytes(name, data_set, golden):
     assert compute_paper(name, data_set) == golden[name]
 
 
 @pytest.mark.parametrize("narrower", ["baseline", "avx2", "avx512"])
 def test_narrower_instruction_sets_give_the_same_bytes(narrower):
-    # Narrower than what the tests above use; a set that the CPU lacks is replaced by the widest that it has.
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "as_ever", __file__]
+    # Where the CPU lacks the set, the core falls back to the widest that it has.
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "golden_bytes", __file__]
     environment = os.environ | {"ISOKERN_ISA": narrower}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.parametrize("name", LEARNERS | BATCH)
-def test_other_learners_answer_as_before_within_rounding(name, data_set, golden):
+def test_other_learners_equal_the_golden_values_up_to_rounding(name, data_set, golden):
     actual, expected = compute_answers(name, data_set), golden[name]
     assert actual.keys() == expected.keys()
     for what, value in expected.items():
@@ -285,7 +285,7 @@ def test_other_learners_answer_as_before_within_rounding(name, data_set, golden)
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_a_loaded_model_learns_on_as_if_it_had_not_been_saved(name, data_set, tmp_path):
+def test_a_loaded_model_learns_on_like_the_saved_one(name, data_set, tmp_path):
     X, y = small_rows(name, data_set)
     model = LEARNERS[name](X[:300], y[:300])
     isokern.save(model, tmp_path / "model")
@@ -295,7 +295,7 @@ def test_a_loaded_model_learns_on_as_if_it_had_not_been_saved(name, data_set, tm
 
 
 def rewrite(data_set):
-    """Compute all cases and write ``golden.json``, one case a line."""
+    """Compute all cases and write ``golden.json``, one case per line."""
     tables = {compute_cells: CELLS, compute_paper: PAPERS, compute_answers: LEARNERS | BATCH}
     values = {name: compute(name, data_set) for compute, names in tables.items() for name in names}
     lines = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in values.items())
