@@ -468,7 +468,7 @@ def test_an_unknown_device_is_an_error_in_fit(device, table):
 
 
 def test_a_device_for_user_defined_partitionings_is_an_error(table):
-    with pytest.raises(ValueError, match=r"device must be None for a .*; got 'cuda'"):
+    with pytest.raises(ValueError, match=r"device must be None for your own partitioning; got 'cuda'"):
         IsolationKernel(Halves(), device="cuda").fit(table)
 
 
