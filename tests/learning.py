@@ -78,8 +78,12 @@ FROM_DATA = {  # rivals that learn gamma from their first 50 rows
     f"{name}, gamma from data": clone(RIVALS[name]).set_params(gamma="data", n_initial=50)
     for name in ("OGD", "OGD, gaussian, logistic", "OGD, bpas", "OGD, random", "NOGD", "FOGD", "FOGD, laplacian")
 }
+SCALED = {  # rivals that learn a scaling from their first 50 rows
+    f"{name}, scaled": clone(RIVALS[name]).set_params(scale="maxabs", n_initial=50)
+    for name in ("OGD", "OGD, custom kernel", "OGD, bpas", "NOGD", "FOGD", "AdaRaker")
+}
 FEW_RIVALS = {name: RIVALS[name] for name in ("OGD", "OGD, bpas", "NOGD", "FOGD", "AdaRaker")}
-ONLINE = IKOGD | RIVALS
+ONLINE = IKOGD | RIVALS | SCALED
 LEARNERS = BATCH | ONLINE
 
 

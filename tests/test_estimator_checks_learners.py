@@ -35,6 +35,7 @@ from learning import (
     LEARNERS,
     ONLINE,
     RIVALS,
+    SCALED,
     SMALL,
     G,
     answers,
@@ -97,12 +98,12 @@ def test_a_fitted_kernel_is_used_as_is(learner):
 
 
 @every_class
-def test_an_unfitted_kernel_is_cloned_and_fitted(learner):
+def test_an_unfitted_kernel_is_cloned_and_fitted_and_a_frozen_one_survives_cloning(learner):
     X, y = make_rows(100)
-    kernel = IsolationKernel(**SMALL)
-    model = learner(kernel=kernel).fit(X, y)
-    assert np.array_equal(model.kernel_.apply(X), make_kernel(X).apply(X))
-    assert not hasattr(kernel, "n_cells_")
+    unfitted, fitted = IsolationKernel(**SMALL), make_kernel(X)
+    assert np.array_equal(learner(kernel=unfitted).fit(X, y).kernel_.apply(X), fitted.apply(X))
+    assert not hasattr(unfitted, "n_cells_")
+    assert clone(learner(kernel=FrozenEstimator(fitted))).fit(X[:50], y[:50]).kernel_ is fitted
 
 
 @every_online_class
@@ -111,14 +112,6 @@ def test_a_stream_buffers_the_rows_that_an_unfitted_kernel_needs(learner):
     model = learner(kernel=IsolationKernel(**SMALL), n_initial=50).partial_fit(X[:49], y[:49])
     assert not hasattr(model, "kernel_")
     assert np.array_equal(model.partial_fit(X[49:], y[49:]).kernel_.apply(X), make_kernel(X[:50]).apply(X))
-
-
-@every_class
-def test_a_frozen_kernel_survives_cloning(learner):
-    X, y = make_rows(100)
-    kernel = make_kernel(X)
-    model = clone(learner(kernel=FrozenEstimator(kernel)))
-    assert np.array_equal(model.fit(X[:50], y[:50]).kernel_.apply(X), kernel.apply(X))
 
 
 FLAT = {
@@ -161,19 +154,14 @@ def test_a_fitted_kernel_with_other_columns_is_an_error(learner, method, n_colum
 
 
 @every_class
-def test_a_grid_search_reaches_the_kernel_parameters(learner):
+def test_a_grid_search_reaches_the_kernel_parameters_and_does_not_refit_a_frozen_kernel(learner):
     X, y = make_rows(120)
     grid = {"n_cells": [2, 16], "partitioning": ["tree", "voronoi"]}
     search = GridSearchCV(learner(n_partitionings=6, random_state=0), grid, cv=3).fit(X, y)
     assert search.best_estimator_.kernel_.n_cells_ == search.best_params_["n_cells"]
-
-
-def test_a_grid_search_does_not_refit_a_frozen_kernel():
-    X, y = make_rows(120)
-    kernel = make_kernel(X)
-    model = IKOGDClassifier(kernel=FrozenEstimator(kernel), random_state=0)
-    search = GridSearchCV(model, {"learning_rate": [0.5, 2.0]}, cv=3).fit(X, y)
-    assert search.best_estimator_.kernel_ is kernel
+    frozen = learner(kernel=FrozenEstimator(make_kernel(X)), random_state=0)
+    search = GridSearchCV(frozen, {"random_state": [0, 1]}, cv=3).fit(X, y)
+    assert search.best_estimator_.kernel_ is make_kernel(X)
 
 
 def cell_answers(model, cells):
@@ -226,7 +214,7 @@ def test_fit_in_order_equals_a_stream(learner):
     assert np.array_equal(answers(fitted, X), answers(model.partial_fit(X, y, sample_weight=weights), X))
 
 
-@every("learner", {name: learner for name, learner in (IKOGD | FROM_DATA).items() if is_classifier(learner)})
+@every("learner", {name: learner for name, learner in (IKOGD | FROM_DATA | SCALED).items() if is_classifier(learner)})
 def test_the_majority_class_is_predicted_during_the_warm_up(learner):
     X, y = make_rows(60)
     model = clone(learner).partial_fit(X[:49], [*y[:9], *[1] * 40], classes=[0, 1])
@@ -247,25 +235,21 @@ def test_a_stream_may_alternate_between_dense_and_sparse_rows(learner):
 # Forms of input, threads, seeds
 
 
+def unsorted_and_repeated(X):
+    """Return CSR rows whose columns descend, each value in two halves."""
+    starts = np.arange(0, 6 * len(X) + 1, 6)
+    return sparse.csr_array((np.repeat(X[:, ::-1] / 2, 2), np.tile([2, 2, 1, 1, 0, 0], len(X)), starts), shape=X.shape)
+
+
 @every("learner", LEARNERS)
+@pytest.mark.parametrize("form", [sparse.csr_array, unsorted_and_repeated])
 @pytest.mark.parametrize("share", [0.4, 1.0])
-def test_dense_and_sparse_rows_give_the_same_model(share, learner):
+def test_dense_and_sparse_rows_give_the_same_model(share, form, learner):
     X, y, _ = make_stream(200)
     X = X * (np.random.default_rng(3).random(X.shape) < share)
-    dense, csr = (answers(clone(learner).fit(form(X), y), form(X)) for form in FORMS.values())
+    dense, csr = answers(clone(learner).fit(X, y), X), answers(clone(learner).fit(form(X), y), form(X))
     tolerance = 1e-9 if isinstance(learner, RivalClassifier) else 0.0  # cells are the same bit for bit
     np.testing.assert_allclose(csr, dense, rtol=tolerance, atol=tolerance)
-
-
-@every("learner", LEARNERS)
-def test_unsorted_and_repeated_entries_of_csr_are_understood(learner):
-    X, y, _ = make_stream(100)
-    repeated = sparse.csr_array(
-        (np.repeat(X[:, ::-1] / 2, 2, axis=1).ravel(), np.tile([2, 2, 1, 1, 0, 0], 100), np.arange(0, 601, 6)),
-        shape=X.shape,
-    )
-    expected = answers(clone(learner).fit(X, y), X)
-    np.testing.assert_allclose(answers(clone(learner).fit(repeated, y), repeated), expected, rtol=1e-9, atol=1e-9)
 
 
 @every("learner", LEARNERS)

@@ -1,9 +1,6 @@
-"""Check the scaling of the rivals: equal to a scikit-learn scaler, learned from the first rows and then fixed."""
+"""Check the scaling of the rivals: it equals a scikit-learn scaler, learned from the first rows and then fixed."""
 
 from __future__ import annotations
-
-import copy
-import pickle
 
 import numpy as np
 import pytest
@@ -13,7 +10,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from isokern import AdaRakerClassifier, FOGDClassifier, IsolationKernel, NOGDClassifier, OGDClassifier
-from learning import FORMS, custom_kernel, every, feed, is_unfitted, make_kernel, make_rows
+from learning import custom_kernel, every, feed, is_unfitted, make_kernel, make_rows
 
 SCALERS = {"minmax": MinMaxScaler, "standard": StandardScaler, "maxabs": MaxAbsScaler}
 N_INITIAL = 40
@@ -79,7 +76,7 @@ def test_fit_forgets_the_scale_learned_before(rival):
         assert np.array_equal(again.decision_function(X), fresh.decision_function(X))
 
 
-# Streams, forms, copies
+# Streams
 
 
 @every_rival
@@ -101,35 +98,6 @@ def test_rows_are_buffered_until_a_scale_can_be_learned(rival, n_initial):
     model = clone(rival).set_params(scale="maxabs", n_initial=n_initial).partial_fit(X[: n - 1], y[: n - 1])
     assert model.n_support_ == 0
     assert model.partial_fit(X[n - 1 :], y[n - 1 :]).n_support_ > 0
-
-
-@every_rival
-def test_maxabs_of_sparse_rows_equals_maxabs_of_dense_rows(rival):
-    X, y, _ = make_table()
-    X = X * (np.random.default_rng(3).random(X.shape) < 0.5)
-    rival = clone(rival).set_params(scale="maxabs")
-    dense, csr = (clone(rival).fit(form(X), y).decision_function(form(X)) for form in FORMS.values())
-    np.testing.assert_allclose(csr, dense, rtol=1e-9, atol=1e-9)
-
-
-@every_rival
-@pytest.mark.parametrize("scale", ["minmax", "maxabs"])  # not standard: the order of additions rounds its means
-def test_blocks_change_nothing(scale, rival, tiny_blocks):
-    X, y, _ = make_table(60)
-    scaler = SCALERS[scale]().fit(X)
-    model = clone(rival).set_params(scale=scale).fit(X, y)
-    by_hand = clone(rival).fit(scaler.transform(X), y)
-    assert np.array_equal(model.decision_function(X), by_hand.decision_function(scaler.transform(X)))
-
-
-@every_rival
-@pytest.mark.parametrize("n_rows", [30, 100], ids=["buffering", "learning"])
-@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
-def test_a_copy_learns_on_like_the_model(duplicate, n_rows, rival):
-    X, y, _ = make_table()
-    model = clone(rival).set_params(scale="standard").partial_fit(X[:n_rows], y[:n_rows])
-    copied = duplicate(model).partial_fit(X[n_rows:], y[n_rows:])
-    assert np.array_equal(copied.decision_function(X), model.partial_fit(X[n_rows:], y[n_rows:]).decision_function(X))
 
 
 # Bad input

@@ -69,7 +69,7 @@ class AdaRakerClassifier(RivalClassifier):
 
     losses = ("logistic",)
     loss = "logistic"
-    gamma = None
+    kernel = gamma = n_cells = None
 
     def __init__(
         self,

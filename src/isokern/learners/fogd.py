@@ -19,9 +19,6 @@ from isokern.learners.targets import Weights
 from isokern.parts import Part, need, need_array
 from isokern.rows import CoreRows
 
-_KERNELS = ("gaussian", "laplacian")
-_FEATURES = ("plain", "orthogonal")
-
 
 class FOGDClassifier(RivalClassifier):
     """Fourier online gradient descent: a linear model on random Fourier features of a Gaussian or Laplacian kernel.
@@ -67,6 +64,8 @@ class FOGDClassifier(RivalClassifier):
     >>> FOGDClassifier(random_state=0).fit(X[:1200], y[:1200]).score(X[1200:], y[1200:]) > 0.8
     True
     """
+
+    n_cells = None
 
     def __init__(
         self,
@@ -118,10 +117,10 @@ class FOGDClassifier(RivalClassifier):
     def check_parameters(self) -> None:
         """Raise ValueError if a parameter is invalid."""
         super().check_parameters()
-        check_choice(self, "kernel", _KERNELS)
+        check_choice(self, "kernel", ("gaussian", "laplacian"))
         check_gamma(self.gamma)
         check_integer(self, "n_frequencies", at_least=1)
-        check_choice(self, "features", _FEATURES)
+        check_choice(self, "features", ("plain", "orthogonal"))
         if self.features == "orthogonal" and self.kernel != "gaussian":
             raise ValueError(f'features must be "plain" unless the kernel is Gaussian; got {self.features!r}.')
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from isokern import _core
 from isokern.checks import is_integer, is_number, n_threads, one_thread_if_small
-from isokern.kernels import NamedKernel, check_defined, check_kernel, choose_kernel, needs_rows
+from isokern.kernels import NamedKernel, check_kernel, choose_kernel
 from isokern.learners.clock import Clock
 from isokern.learners.duals import KernelDual
 from isokern.learners.linear import LinearModel, project
@@ -110,12 +110,6 @@ class NOGDClassifier(RivalClassifier):
         rank = 1.0 if self.rank is None else self.rank
         rank = int(rank) if is_integer(rank, at_least=1) else max(1, round(rank * self.n_landmarks))
         return NystromModel(first, self.n_landmarks, rank, self.average)
-
-    def _mapped(self, table: Any) -> Any:
-        return check_defined(self, super()._mapped(table))
-
-    def _needs_rows(self) -> bool:
-        return needs_rows(self)
 
     def check_parameters(self) -> None:
         """Raise ValueError if a parameter is invalid."""

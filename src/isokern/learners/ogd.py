@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from isokern.checks import is_integer, n_threads, unchanged_on_error
 from isokern.feature_map import IsolationKernel
-from isokern.kernels import NamedKernel, check_defined, check_kernel, choose_kernel, needs_rows
+from isokern.kernels import NamedKernel, check_kernel, choose_kernel
 from isokern.learners.budgets import BUDGETS, Budget
 from isokern.learners.duals import BudgetedDual, KernelDual
 from isokern.learners.kernel_source import KernelSource, share_starts, unwrapped
@@ -164,7 +164,7 @@ class OGDClassifier(RivalClassifier):
     def _mapped(self, table: Any) -> Any:
         if hasattr(self, "kernel_"):
             return self.kernel_.apply_rows(table)
-        return check_defined(self, super()._mapped(table))
+        return super()._mapped(table)
 
     def _learn(self, rows: Any, labels: NDArray[Any], weights: Weights) -> None:
         if not self._is_custom_kernel():
@@ -181,9 +181,6 @@ class OGDClassifier(RivalClassifier):
 
     def _is_custom_kernel(self) -> bool:
         return not isinstance(self.kernel, str) and self._isolation_kernel() is None
-
-    def _needs_rows(self) -> bool:
-        return needs_rows(self)
 
     def _n_initial(self) -> int:
         return super()._n_initial() if self._isolation_kernel() is None else KernelSource(self).n_initial

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from isokern import _core
 from isokern.checks import n_threads, unchanged_on_error
 from isokern.engines import engine_of
+from isokern.kernels import check_defined, needs_rows
 from isokern.learners.classes import ClassBook
 from isokern.learners.parameters import check_class_weight, check_n_initial
 from isokern.learners.steps import CLASSIFIER_LOSSES, check_steps
@@ -27,7 +28,7 @@ class RivalClassifier(ClassifierMixin, BaseEstimator):
     """Online classifier of known classes that scales rows if asked and passes them to a model.
 
     A subclass returns its model from ``_new_model``: an object with ``learn``, ``score``, ``n_columns`` and ``clock``.
-    ``_needs_rows`` tells whether the model must see the first rows of a stream before it can start.
+    Its ``kernel``, ``gamma`` and ``n_cells`` tell whether gamma must be learned from the first rows of a stream.
     """
 
     losses: tuple[str, ...] = CLASSIFIER_LOSSES
@@ -97,7 +98,7 @@ class RivalClassifier(ClassifierMixin, BaseEstimator):
 
     def _mapped(self, table: Any) -> Any:
         """Return a table in the form that the model takes."""
-        return table if self.scaling_ is None else self.scaling_.apply_table(table)
+        return check_defined(self, table if self.scaling_ is None else self.scaling_.apply_table(table))
 
     def _learn(self, rows: Any, labels: NDArray[Any], weights: Weights) -> None:
         book = self.class_book_
@@ -109,12 +110,9 @@ class RivalClassifier(ClassifierMixin, BaseEstimator):
 
     def _n_initial(self) -> int:
         """Return the number of rows to buffer before the model is made."""
-        if self.scale is None and not self._needs_rows():
+        if self.scale is None and not needs_rows(self):
             return 0
         return FIRST_ROWS if self.n_initial is None else int(self.n_initial)
-
-    def _needs_rows(self) -> bool:
-        return self.gamma == "data"
 
     # -- prediction
 
