@@ -1,4 +1,4 @@
-"""Check IKOGDClassifierCV: an explicit loop over folds and candidates gives the same scores."""
+"""Check IKOGDClassifierCV: its results equal those of scikit-learn's GridSearchCV."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import get_scorer, log_loss
+from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
 
 from isokern import IKOGDClassifier, IsolationKernel
@@ -20,7 +19,6 @@ from isokern.learners import IKOGDClassifierCV, search
 from learning import every, is_unfitted, make_rows, make_stream, same_model
 
 CELLS = (2, 8, 32)
-BY_CELLS = [{"n_cells": psi} for psi in CELLS]
 SEED = np.random.RandomState(0).randint(2**31 - 1)  # drawn from random_state=0
 
 
@@ -32,22 +30,25 @@ def plain_learner(**options):
     return IKOGDClassifier(**{"n_partitionings": 6, "random_state": SEED} | options)
 
 
-def loop(base, candidates, splits, X, y, weights=None, scoring="accuracy"):
-    """Return the scores of candidates, (candidates, folds), by the loop that the search stands for."""
-    scorer, scores = get_scorer(scoring), np.empty((len(candidates), len(splits)))
-    for k, (train, test) in enumerate(splits):
-        for c, candidate in enumerate(candidates):
-            model = clone(base).set_params(**candidate)
-            model.fit(X[train], y[train], None if weights is None else weights[train])
-            scores[c, k] = scorer(model, X[test], y[test])
-    return scores
+def check_against_grid_search(X, y, *, cv=3, scoring=None, rates=None, **options):
+    """Check the results of a search against scikit-learn's, except for times, and return the fitted search."""
+    grid = {"n_cells": CELLS} | ({} if rates is None else {"learning_rate": rates})
+    expected = GridSearchCV(plain_learner(**options), grid, cv=cv, scoring=scoring).fit(X, y)
+    model = make_search(cv=cv, scoring=scoring, learning_rate="auto" if rates is None else rates, **options)
+    model.fit(X, y)
+    names = [name for name in expected.cv_results_ if not name.endswith("_time")]
+    assert sorted(model.cv_results_) == sorted(names)
+    order = [expected.cv_results_["params"].index(params) for params in model.cv_results_["params"]]
+    for name in names:
+        ours, theirs = model.cv_results_[name], np.asarray(expected.cv_results_[name])[order]
+        assert np.array_equal(ours, theirs), name
+        assert name == "params" or ours.dtype == theirs.dtype
+    assert model.n_splits_ == expected.n_splits_
+    assert model.best_score_ == expected.best_score_
+    return model
 
 
-def scores_of(model):
-    return np.column_stack([model.cv_results_[f"split{k}_test_score"] for k in range(model.n_splits_)])
-
-
-# Scores
+# Results
 
 
 OPTIONS = {
@@ -61,68 +62,39 @@ OPTIONS = {
 }
 
 
-def search_and_loop(options=None, *, n_classes=2, candidates=BY_CELLS, weighted=False, scoring="accuracy", **searched):
-    """Return rows, labels, weights and a fitted search, after a check that its scores equal those of the loop."""
-    X, y, weights = make_stream(n_classes=n_classes)
-    weights = weights if weighted else None
-    model = make_search(scoring=scoring, **options or {}, **searched).fit(X, y, weights)
-    splits = list(StratifiedKFold(3).split(X, y))
-    expected = loop(plain_learner(**options or {}), candidates, splits, X, y, weights, scoring)
-    assert model.cv_results_["params"] == candidates
-    assert np.array_equal(scores_of(model), expected)
-    return X, y, weights, model
-
-
 @pytest.mark.parametrize("n_classes", [2, 3])
 @every("options", OPTIONS)
-def test_scores_equal_an_explicit_loop_over_folds_and_cells(options, n_classes):
-    search_and_loop(options, n_classes=n_classes)
+def test_results_equal_those_of_a_grid_search(options, n_classes):
+    check_against_grid_search(*make_rows(120, n_classes), **options)
 
 
-def test_learning_rates_are_combined_with_every_number_of_cells():
-    rates = [0.1, "auto", 5]
-    candidates = [{"n_cells": psi, "learning_rate": rate} for psi in CELLS for rate in rates]
-    search_and_loop(candidates=candidates, learning_rate=rates)
+@pytest.mark.parametrize("rates", [[0.5, 2.0], [0.1, "auto", 5]], ids=str)
+def test_learning_rates_are_combined_with_every_number_of_cells(rates):
+    model = check_against_grid_search(*make_rows(120, 3), rates=rates)
+    assert model.cv_results_["params"] == [{"n_cells": psi, "learning_rate": rate} for psi in CELLS for rate in rates]
 
 
 def test_sample_weights_are_used_in_the_folds_and_in_the_refit():
-    X, y, weights, model = search_and_loop(n_classes=3, weighted=True)
+    X, y, weights = make_stream()
+    model = make_search().fit(X, y, weights)
+    for k, (train, test) in enumerate(StratifiedKFold(3).split(X, y)):
+        learners = [plain_learner(n_cells=psi).fit(X[train], y[train], weights[train]) for psi in CELLS]
+        expected = [learner.score(X[test], y[test]) for learner in learners]  # GridSearchCV may weight scores, too
+        assert model.cv_results_[f"split{k}_test_score"].tolist() == expected
     assert same_model(model.best_estimator_, plain_learner(**model.best_params_).fit(X, y, weights))
 
 
-@pytest.mark.parametrize("scoring", ["accuracy", "roc_auc", "neg_log_loss", "balanced_accuracy"])
-def test_scoring_may_be_the_name_of_a_scorer(scoring):
-    search_and_loop(scoring=scoring)
+def log_loss_of_some_rows(model, X, y):
+    part = X[:, 1] > 0
+    return -log_loss(y[part], model.predict_proba(X[part]))
 
 
-def test_a_scoring_function_gets_the_rows():
-    X, y = make_rows(120)
-
-    def scoring(model, X, y):
-        part = X[:, 1] > 0
-        return -log_loss(y[part], model.predict_proba(X[part]))
-
-    assert np.array_equal(scores_of(make_search(scoring=scoring).fit(X, y)), scores_by_grid_search(X, y, scoring))
+SCORERS = ["accuracy", "roc_auc", "neg_log_loss", "balanced_accuracy", log_loss_of_some_rows]
 
 
-def scores_by_grid_search(X, y, scoring, cv=3):
-    grid = GridSearchCV(plain_learner(), {"n_cells": CELLS}, cv=cv, scoring=scoring).fit(X, y)
-    return np.column_stack([grid.cv_results_[f"split{k}_test_score"] for k in range(grid.n_splits_)])
-
-
-def test_results_have_the_format_of_a_grid_search():
-    X, y = make_rows(120, 3)
-    rates = [0.5, 2.0]
-    model = make_search(learning_rate=rates).fit(X, y)
-    grid = GridSearchCV(plain_learner(), {"n_cells": CELLS, "learning_rate": rates}, cv=3).fit(X, y)
-    names = [name for name in grid.cv_results_ if not name.endswith("_time")]
-    assert sorted(model.cv_results_) == sorted(names)
-    places = [grid.cv_results_["params"].index(params) for params in model.cv_results_["params"]]
-    for name in names:
-        ours, theirs = model.cv_results_[name], np.asarray(grid.cv_results_[name])[places]
-        assert np.array_equal(ours, theirs), name
-        assert name == "params" or ours.dtype == theirs.dtype
-    assert (model.best_score_, model.best_params_) == (grid.best_score_, grid.best_params_)
+@pytest.mark.parametrize("scoring", SCORERS)
+def test_scoring_may_be_the_name_of_a_scorer_or_a_function_of_rows(scoring):
+    check_against_grid_search(*make_rows(120), scoring=scoring)
 
 
 FOLDS = {
@@ -137,9 +109,7 @@ FOLDS = {
 
 @every("cv", FOLDS)
 def test_folds_are_those_of_scikit_learn(cv):
-    X, y = make_rows(120)
-    model = make_search(cv=cv).fit(X, y)
-    assert np.array_equal(scores_of(model), scores_by_grid_search(X, y, None, cv))
+    check_against_grid_search(*make_rows(120), cv=cv)
 
 
 def test_the_best_candidate_is_fitted_to_all_rows():
@@ -236,7 +206,7 @@ def test_rows_in_any_form_give_the_same_results(form):
     X, y = make_rows(120)
     X = np.where(X > 0, X, 0.0)
     model, plain = make_search().fit(form(X), y), make_search().fit(X, y)
-    assert np.array_equal(scores_of(model), scores_of(plain))
+    assert np.array_equal(model.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"])
     assert np.array_equal(model.decision_function(form(X)), plain.decision_function(X))
 
 
