@@ -110,17 +110,3 @@ def test_rows_of_zeros_give_finite_scores(name):
     X, y = np.zeros((60, 3)), np.arange(60) % 2
     model = NOGDClassifier(name, n_landmarks=10, rank=None).fit(X, y)
     assert np.isfinite(model.decision_function(X)).all()
-
-
-@pytest.mark.parametrize("name", KERNELS)
-@pytest.mark.parametrize("gamma", [1e-300, 1e-9, 1e9, 1e300])
-@pytest.mark.parametrize("size", [1e-300, 1.0, 1e200])
-def test_scores_are_finite_or_an_error_says_why_not(size, gamma, name):
-    X, y = rows_of(100)
-    model = NOGDClassifier(name, gamma=gamma, n_landmarks=20, rank=None, random_state=0)
-    try:
-        scores = model.fit(size * X, y).decision_function(size * X)
-    except ValueError as error:
-        assert "must" in str(error)
-    else:
-        assert np.isfinite(scores).all()

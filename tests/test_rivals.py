@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -9,7 +11,9 @@ from sklearn.model_selection import GridSearchCV
 
 from isokern import FOGDClassifier, NOGDClassifier, OGDClassifier
 from isokern.data import read_libsvm
-from learning import FEW_RIVALS, custom_kernel, every, is_unfitted, make_rows, spoiled
+from isokern.kernels import KERNELS
+from learning import FEW_RIVALS, FORMS, custom_kernel, every, is_unfitted, make_rows, spoiled
+from test_ogd import rows_of
 
 
 @every("rival", FEW_RIVALS)
@@ -73,7 +77,31 @@ def test_a_custom_kernel_that_fails_leaves_a_model_as_it_was(method):
     assert np.array_equal(model.decision_function(X), before)
 
 
-# Large values
+# Small and large values
+
+
+EXTREME = {
+    **{f"OGD, {name}": partial(OGDClassifier, name) for name in KERNELS},
+    **{f"OGD, {name}, budget": partial(OGDClassifier, name, budget=5) for name in KERNELS},
+    **{f"NOGD, {name}": partial(NOGDClassifier, name, n_landmarks=20, rank=None) for name in KERNELS},
+    **{f"FOGD, {name}": partial(FOGDClassifier, name, n_frequencies=20) for name in ("gaussian", "laplacian")},
+    "FOGD, orthogonal": partial(FOGDClassifier, n_frequencies=20, features="orthogonal"),
+}
+
+
+@every("make", EXTREME)
+@every("form", FORMS)
+@pytest.mark.parametrize("gamma", [1e-300, 1e-9, 1.0, 1e9, 1e300, "data"])
+@pytest.mark.parametrize("size", [1e-300, 1.0, 1e200, 1e307])
+def test_scores_are_finite_or_an_error_says_why_not(size, gamma, form, make):
+    X, y = rows_of(80)
+    X = form(size * X)
+    try:
+        scores = make(gamma=gamma, random_state=0).fit(X, y).decision_function(X)
+    except ValueError as error:
+        assert "must" in str(error)
+    else:
+        assert np.isfinite(scores).all()
 
 
 @every("rival", FEW_RIVALS)
