@@ -16,7 +16,7 @@ from isokern import IKOGDClassifier, IsolationKernel
 from isokern.arrays import namespace
 from isokern.devices import blocks as device_blocks
 from isokern.devices import pytorch
-from isokern.devices.blocks import Blocks, Pending
+from isokern.devices.blocks import Blocks, lagging
 from isokern.devices.operations import check_products, memory_budget
 from isokern.devices.trees import TreesOnDevice
 from isokern.devices.voronoi import VoronoiOnDevice
@@ -268,13 +268,12 @@ def test_a_device_with_low_precision_products_is_an_error():
 # Copies
 
 
-def test_at_most_the_last_few_results_are_pending():
-    done, pending = [], Pending()
-    for k in range(10):
-        pending.add(lambda k=k: done.append(k))
-        assert len(done) == max(0, k - 3)
-    pending.finish()
-    assert done == list(range(10))
+def test_a_few_results_are_pending_while_the_next_are_computed():
+    computed = []
+    items = lagging((computed.append(k) or k for k in range(10)), 4)
+    for k, item in enumerate(items):
+        assert (item, len(computed)) == (k, min(10, k + 5))
+    assert item == 9
 
 
 class FakeCuda:

@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 
 import isokern
 from isokern import IKOGDClassifier, IsolationKernel, merge
+from isokern.learners.classes import ClassBook
 from learning import LOSSES, assert_close, make_rows
 
 da = pytest.importorskip("dask.array")
@@ -113,12 +114,13 @@ def test_the_gradient_is_that_of_the_loss(loss, n_classes):
     X, y = make_rows(40, n_classes)
     kernel = IsolationKernel(n_partitionings=3, n_cells=4, random_state=0).fit(X)
     rows = Rows(kernel.apply(X), y, np.random.default_rng(0).uniform(0, 2, 40))
-    problem = refining.Problem(loss, kernel.map_.starts, np.arange(n_classes), np.arange(1.0, n_classes + 1))
+    book = ClassBook.of_all(y, takes_new=False)
+    problem = refining.Problem(loss, kernel.map_.starts, book, np.arange(1.0, n_classes + 1))
 
     def sums(w):
-        return refining._loss_and_gradient(rows, w.reshape(12, problem.n_columns), problem)
+        return refining._loss_and_gradient(rows, w.reshape(12, book.n_columns), problem)
 
-    w = np.random.default_rng(1).normal(size=12 * problem.n_columns)
+    w = np.random.default_rng(1).normal(size=12 * book.n_columns)
     assert check_grad(lambda w: sums(w)[0], lambda w: sums(w)[1].ravel(), w) < 1e-4
 
 

@@ -15,15 +15,9 @@ from numpy.typing import NDArray
 from isokern import _core
 from isokern.arrays import ForeignRows, check_same_place, is_foreign, like, namespace, read_foreign, to_host
 from isokern.checks import n_threads
-from isokern.devices import (
-    cells_of_foreign,
-    cells_of_table,
-    foreign_features,
-    foreign_labels,
-    foreign_scores,
-    foreign_shares,
-    is_compiled_core,
-)
+from isokern.devices import is_compiled_core
+from isokern.devices.cells import cells_of_foreign, cells_of_table
+from isokern.devices.scores import foreign_features, foreign_labels, foreign_scores, foreign_shares
 from isokern.fitted_map import FittedMap
 from isokern.rows import check_finite, csr_class, read_rows
 

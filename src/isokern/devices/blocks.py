@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
 
 import numpy as np
 
 from isokern.devices.operations import is_out_of_memory
 from isokern.devices.sources import Foreign, OnDevice, Table
 
+Item = TypeVar("Item")
+
 _MOST_ROWS = 8192
-_IN_FLIGHT = 4  # blocks whose cells may still be on their way to the host
 
 
 class Blocks:
@@ -51,18 +52,11 @@ class Blocks:
             warnings.warn(f"The device is out of memory: blocks now have {self.n_rows} rows or fewer.", stacklevel=6)
 
 
-class Pending:
-    """A queue of asynchronous results, limited to the last few."""
-
-    def __init__(self) -> None:
-        self._waiting: deque[Callable[[], None]] = deque()
-
-    def add(self, take_in: Callable[[], None]) -> None:
-        """Add a function that waits for a result and stores it."""
-        self._waiting.append(take_in)
-        self.finish(_IN_FLIGHT)
-
-    def finish(self, but: int = 0) -> None:
-        """Store all results except the last few."""
-        while len(self._waiting) > but:
-            self._waiting.popleft()()
+def lagging(items: Iterable[Item], lag: int) -> Iterator[Item]:
+    """Yield items ``lag`` positions late, so that this many asynchronous results can be pending."""
+    pending: deque[Item] = deque()
+    for item in items:
+        pending.append(item)
+        if len(pending) > lag:
+            yield pending.popleft()
+    yield from pending

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isokern.arrays import ForeignRows, like, namespace, to_host
-from isokern.devices.blocks import Blocks, Pending
+from isokern.devices.blocks import Blocks, lagging
 from isokern.devices.operations import check_products, full_precision, memory_budget, on_host
 from isokern.devices.pytorch import Link, import_torch, link_to, torch_device
 from isokern.devices.sources import Foreign, OnDevice, Table
@@ -24,6 +24,7 @@ from isokern.rows import n_rows
 
 Ready = tuple[OnDevice, Blocks]
 
+_PENDING = 4  # blocks whose cells may still be on their way to the host
 _CHUNK = 8192  # undecided rows that the core maps at a time
 _TRANSPORT = {"uint8": "uint8", "uint16": "int16", "uint32": "int32"}  # PyTorch has no uint16 and uint32 arithmetic
 
@@ -106,16 +107,14 @@ def _finer(partitionings: Partitionings, source: Table | Foreign, undecided: NDA
 def _fill(source: Table, ready: Ready, link: Link, cells: NDArray[Any], undecided: NDArray[np.bool_]) -> None:
     """Write the cells of all rows, and which rows are undecided, as they arrive from the device."""
     mapper, blocks = ready
-    pending, transport = Pending(), getattr(source.xp, _TRANSPORT[cells.dtype.name])
-    for begin, end, (found, is_open) in blocks.found(source, mapper):
-        arriving = link.fetch(source.xp.astype(found, transport)), link.fetch(is_open)
-
-        def take_in(begin: int = begin, end: int = end, arriving: Any = arriving) -> None:
-            cells[begin:end] = arriving[0]().view(cells.dtype)
-            undecided[begin:end] = arriving[1]()
-
-        pending.add(take_in)
-    pending.finish()
+    transport = getattr(source.xp, _TRANSPORT[cells.dtype.name])
+    copies = (
+        (begin, end, link.fetch(source.xp.astype(found, transport)), link.fetch(is_open))
+        for begin, end, (found, is_open) in blocks.found(source, mapper)
+    )
+    for begin, end, found, is_open in lagging(copies, _PENDING):
+        cells[begin:end] = found().view(cells.dtype)
+        undecided[begin:end] = is_open()
 
 
 def _found(source: Foreign, ready: Ready) -> tuple[Any, Any]:

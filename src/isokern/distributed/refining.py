@@ -22,6 +22,7 @@ from isokern.distributed.cluster import Cluster
 from isokern.distributed.rounds import Block, Rows
 from isokern.learners import IKOGDClassifier
 from isokern.learners.calibration import ScoreWindow
+from isokern.learners.classes import ClassBook
 
 Table = NDArray[np.float64]
 _logger = logging.getLogger("isokern.distributed")
@@ -38,23 +39,18 @@ class Problem(NamedTuple):
 
     loss: str
     starts: NDArray[np.int64]
-    classes: NDArray[Any]
+    book: ClassBook
     class_factors: Table
-
-    @property
-    def n_columns(self) -> int:
-        """The number of scores."""
-        return len(self.classes) if len(self.classes) > 2 else 1
 
     def scores(self, rows: Rows, w: Table) -> Table:
         """Return the scores of rows, (n, n_columns)."""
-        scores = np.empty((len(rows.cells), self.n_columns))
+        scores = np.empty((len(rows.cells), self.book.n_columns))
         _core.score_primal(rows.cells, self.starts, w, None, _core.Clock(), False, scores, 1)
         return scores
 
     def classes_of(self, rows: Rows) -> tuple[NDArray[np.intp], Table]:
         """Return the class indices of rows, and the weights of their losses."""
-        classes = np.searchsorted(self.classes, rows.labels)
+        classes = self.book.numbers(rows.labels)
         factors = self.class_factors[classes]
         return classes, factors if rows.weights is None else factors * rows.weights
 
@@ -62,14 +58,14 @@ class Problem(NamedTuple):
 def refine(cluster: Cluster, blocks: Sequence[Any], learner: IKOGDClassifier, n_steps: int) -> None:
     """Run up to ``n_steps`` L-BFGS steps and set the weights with the highest accuracy on held-out rows."""
     model, book = learner.learned_.model, learner.learned_.book
-    problem = Problem(learner.loss, model.starts, book.labels, book.class_factors(learner.class_weight))
+    problem = Problem(learner.loss, model.starts, book, book.class_factors(learner.class_weight))
     counts = cluster.reduce(_count_cells, blocks, sum, problem.starts)
     n, t = counts[: problem.starts[1]].sum(), len(problem.starts) - 1
-    unit = np.repeat(np.sqrt(n / np.maximum(counts, 1.0)), problem.n_columns)
+    unit = np.repeat(np.sqrt(n / np.maximum(counts, 1.0)), book.n_columns)
     best = _Best(n_steps)
 
     def objective(z: Table) -> tuple[float, Table]:
-        w = (z * unit).reshape(-1, problem.n_columns)
+        w = (z * unit).reshape(-1, book.n_columns)
         sums = cluster.reduce(_sums_of_block, blocks, _join_sums, w, problem)
         loss = sums.loss / n + 0.5 * learner.shrinkage / t * float((w * w).sum())
         best.consider(w, sums.n_right if sums.n_held_out else -loss)
@@ -111,7 +107,7 @@ def _calibrate(cluster: Cluster, blocks: Sequence[Any], learner: IKOGDClassifier
     """Calibrate probabilities on the held-out rows, if there are any."""
     scores, classes = cluster.reduce(_score_held_out, blocks, _join_scores, learner.learned_.model.values, problem)
     if len(classes):
-        learner.learned_.window = ScoreWindow.empty(problem.n_columns)
+        learner.learned_.window = ScoreWindow.empty(problem.book.n_columns)
         learner.learned_.window.add(scores[-ScoreWindow.size :], classes[-ScoreWindow.size :])
 
 
@@ -134,15 +130,14 @@ def _sums_of_block(block: Block, number: int, w: Table, problem: Problem) -> Sum
     loss, gradient = _loss_and_gradient(rows, w, problem)
     classes, factors = problem.classes_of(held_out)
     scores = problem.scores(held_out, w)
-    found = scores.argmax(axis=1) if problem.n_columns > 1 else scores[:, 0] > 0
+    found = scores.argmax(axis=1) if scores.shape[1] > 1 else scores[:, 0] > 0
     return Sums(loss, gradient, float(factors @ (found == classes)), float(factors.sum()))
 
 
 def _loss_and_gradient(rows: Rows, w: Table, problem: Problem) -> tuple[float, Table]:
     classes, factors = problem.classes_of(rows)
     scores = problem.scores(rows, w)
-    own = np.arange(problem.n_columns) if problem.n_columns > 1 else 1
-    c = np.where(classes[:, None] == own, 1.0, -1.0)
+    c = np.where(problem.book.targets(classes)[:, None] == np.arange(scores.shape[1]), 1.0, -1.0)
     losses, derivatives = SMOOTH[problem.loss](c * scores)
     gradient = _sum_by_cell(rows.cells, problem.starts, factors[:, None] * c * derivatives)
     return float(factors @ losses.sum(axis=1)), gradient / (len(problem.starts) - 1)

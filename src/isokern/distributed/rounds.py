@@ -16,6 +16,7 @@ from isokern.learners import IKOGDClassifier
 from isokern.learners.classes import ClassWeight
 from isokern.learners.one_vs_rest import OneVsRest
 from isokern.learners.steps import Steps
+from isokern.learners.targets import some
 
 
 class Rows(NamedTuple):
@@ -27,7 +28,7 @@ class Rows(NamedTuple):
 
     def of(self, which: Any) -> Rows:
         """Return some of the rows."""
-        return Rows(self.cells[which], self.labels[which], None if self.weights is None else self.weights[which])
+        return Rows(self.cells[which], self.labels[which], some(self.weights, which))
 
 
 class Block(NamedTuple):
@@ -49,21 +50,12 @@ def make_block(partition: tuple[Any, Any, Any], number: int, kernel: IsolationKe
     return Block(every.of(~is_held_out) if is_held_out.any() else every, every.of(is_held_out))
 
 
-class How(NamedTuple):
-    """How to learn from a block."""
-
-    steps: Steps
-    class_weight: ClassWeight
-    seed: tuple[int, int]
-    is_new: bool
-
-
 def learn_round(
     cluster: Cluster, blocks: Sequence[Any], learner: IKOGDClassifier, seed: tuple[int, int], *, is_new: bool
 ) -> IKOGDClassifier:
     """Return the learner after one pass over each block, averaged with weights proportional to the blocks' rows."""
-    how = How(Steps.of(learner), learner.class_weight, seed, is_new)
-    learned, _ = cluster.reduce(_learn_block, blocks, _join, learner.learned_, how)
+    how = (Steps.of(learner), learner.class_weight, is_new)
+    learned, _ = cluster.reduce(_learn_block, blocks, _join, learner.learned_, seed, how)
     learned.model.starts = learner.learned_.model.starts  # share one array instead of keeping a copy
     if not is_new:
         learned.window = learner.learned_.window  # unchanged in every part, so there is nothing to merge
@@ -72,11 +64,13 @@ def learn_round(
     return taught
 
 
-def _learn_block(block: Block, number: int, learned: OneVsRest, how: How) -> tuple[OneVsRest, int]:
-    n = len(block.learned.labels)
+def _learn_block(
+    block: Block, number: int, learned: OneVsRest, seed: tuple[int, int], how: tuple[Steps, ClassWeight, bool]
+) -> tuple[OneVsRest, int]:
+    n, (steps, class_weight, is_new) = len(block.learned.labels), how
     part = copy.deepcopy(learned)  # tasks on one worker share their arguments
-    rows = block.learned.of(np.random.default_rng([*how.seed, number]).permutation(n))
-    part.learn(*rows, how.steps, class_weight=how.class_weight, is_new=how.is_new)
+    rows = block.learned.of(np.random.default_rng([*seed, number]).permutation(n))
+    part.learn(*rows, steps, class_weight=class_weight, is_new=is_new)
     return part, n
 
 
