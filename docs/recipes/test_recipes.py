@@ -1,4 +1,4 @@
-"""The recipes' code runs as it stands on their pages, and learns."""
+"""Test that the code on the recipes' pages runs and learns."""
 
 from __future__ import annotations
 
