@@ -1,4 +1,4 @@
-"""The data sets that figures in the docs are measured on."""
+"""Load the data sets that the benchmarks use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from isokern.data import load_dataset, read_libsvm
 # The folder: $ISOKERN_DATA, or shared/data beside the checkout.
 FOLDER = Path(os.environ.get("ISOKERN_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
-# As tables name them, and as load_dataset does.
+# Name in tables -> name for load_dataset.
 NAMES = {
     "a9a": "a9a",
     "ijcnn1": "ijcnn1",

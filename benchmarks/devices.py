@@ -1,9 +1,9 @@
-"""The Voronoi map on a device beside t calls of torch.cdist(...).argmin on the same device.
+"""Compare the Voronoi map on a device with t calls of torch.cdist(...).argmin on the same device.
 
-python benchmarks/devices.py                    PyTorch's CPU device and, where there is one, a GPU
+python benchmarks/devices.py                    PyTorch's CPU device and, if available, a GPU
 python benchmarks/devices.py --data mnist --cells 256 --rows 500 --device cuda
 
-Preparation, which is done once, is not timed on either side. Both get float32 rows and points.
+One-time preparation is not timed on either side. Both get float32 rows and points.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NAMES, SIZES = ("mnist", "covertype"), (256, 4096)
 
 
 def found_devices():
-    """Return the devices to measure: PyTorch's CPU device, and a GPU where there is one."""
+    """Return the devices to measure: PyTorch's CPU device and, if available, a GPU."""
     gpus = [name for name in ("cuda", "mps", "xpu") if getattr(torch, name).is_available()]
     if not gpus:
         print("PyTorch finds no GPU here: only its CPU device is measured.", file=sys.stderr)
@@ -31,7 +31,7 @@ def found_devices():
 
 
 def synchronised(work, device):
-    """Return work that ends only when the device has done it."""
+    """Return work that waits for the device."""
 
     def run():
         work()
@@ -42,25 +42,25 @@ def synchronised(work, device):
 
 
 def by_cdist(rows, centres):
-    """Return the nearest of each sample's points: one search for each partitioning."""
+    """Return the nearest point of each sample: one brute-force search per partitioning."""
     return torch.stack([torch.cdist(rows, points).argmin(dim=1) for points in centres], dim=1)
 
 
 def compare(name, n_cells, n_rows, device, repeats):
-    """Return one line: seconds of both, the ratio, and the share of equal cells."""
+    """Return one table line: seconds of both, the ratio, and the fraction of equal cells."""
     X, _, X_test, _ = load(name)
     X, rows = (_dense(table).astype(np.float32) for table in (X, X_test[:n_rows]))
     kernel = IsolationKernel("voronoi", n_cells=n_cells, scale=None, random_state=0).fit(X)
     points = torch.from_numpy(kernel.map_.partitionings.points).to(device)
     centres = [points[torch.from_numpy(sample).long()] for sample in kernel.map_.partitionings.samples]
     tensor = torch.from_numpy(rows).to(device)
-    kernel.apply(tensor[:1])  # which moves the points to the device
+    kernel.apply(tensor[:1])  # moves the points to the device
     works = [
         synchronised(lambda: kernel.apply(tensor), device),
         synchronised(lambda: by_cdist(tensor, centres), device),
         lambda: kernel.apply(rows),
     ]
-    # Turn by turn, so that a noisy moment hits all.
+    # Interleaved, so that noise affects all alike.
     turns = [[elapsed(work) for work in works] for _ in range(repeats)]
     ours, theirs, core = (min(times) for times in zip(*turns, strict=True))
     same = float((kernel.apply(tensor) == by_cdist(tensor, centres)).float().mean())

@@ -1,11 +1,10 @@
-"""The learning pass alone, cells given, on one core: isokern's loop beside the same loop compiled by numba."""
+"""Compare the learning pass on given cells, on one core, with the same loop compiled by numba."""
 
 from __future__ import annotations
 
-import time
-
 import numba
 import numpy as np
+from measuring import best_seconds
 
 from isokern import IKOGDClassifier, IsolationKernel
 from isokern.learners.steps import Steps
@@ -16,7 +15,7 @@ N_ROWS, N_PARTITIONINGS, N_REPEATS = 300_000, 100, 5
 
 @numba.njit
 def learn(cells, targets, weights, rate):
-    """Change the weights as the paper's learner does: hinge loss, constant steps."""
+    """Update the weights as the paper's learner: hinge loss, constant steps."""
     n, t = cells.shape
     for r in range(n):
         score = 0.0
@@ -27,18 +26,8 @@ def learn(cells, targets, weights, rate):
                 weights[i, cells[r, i]] += rate * targets[r]
 
 
-def best_time(run):
-    """Return the shortest of several times, in seconds."""
-    times = []
-    for _ in range(N_REPEATS):
-        started = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - started)
-    return min(times)
-
-
 def compare(n_cells):
-    """Print rows a second of both loops and their ratio."""
+    """Print the throughput of both loops and their ratio."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((N_ROWS, 20))
     y = np.where(np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * rng.standard_normal(N_ROWS) > 0, 1, -1)
@@ -63,8 +52,8 @@ def compare(n_cells):
         return weights
 
     same = np.allclose(theirs().ravel(), ours("constant").ravel())
-    numba_time, constant = best_time(theirs), best_time(lambda: ours("constant"))
-    adagrad = best_time(lambda: ours("adagrad"))
+    works = (theirs, lambda: ours("constant"), lambda: ours("adagrad"))
+    numba_time, constant, adagrad = (best_seconds(work, N_REPEATS) for work in works)
     numba_rate, ours_rate, adagrad_rate = (N_ROWS / seconds / 1e6 for seconds in (numba_time, constant, adagrad))
     print(
         f"n_cells={n_cells:<6} million rows/s: numba {numba_rate:.2f}   isokern {ours_rate:.2f}   "

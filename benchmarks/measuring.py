@@ -1,4 +1,4 @@
-"""What the benchmarks share: clocks, the machine, Markdown, and figures kept as JSON."""
+"""Time work, describe the machine, and write Markdown pages and JSON records for the benchmarks."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "isotree", "faiss-cpu", "river")
 
 
 def elapsed(work):
-    """Return the seconds that a run takes; work of which only a part is done says by what factor it is more."""
+    """Return the seconds of one run; work that does only a part has a ``factor`` to extrapolate by."""
     started = time.perf_counter()
     work()
     return (time.perf_counter() - started) * getattr(work, "factor", 1.0)
 
 
 def best_seconds(work, repeats=3, at_least=0.2):
-    """Return the shortest of so many times, and of more where they are so short that a clock tick counts."""
+    """Return the shortest of several runs; short work is repeated for at least ``at_least`` seconds in total."""
     times = []
     while len(times) < repeats or sum(times) < at_least:
         times.append(elapsed(work))
     return min(times)
 
 
-# -- the circumstances
+# -- environment
 
 
 def environment():
-    """Return what figures depend on besides the code: kept with them."""
+    """Return the version, machine and packages that results depend on."""
     return {
         "version": __version__,
         "commit": _commit(),
@@ -48,15 +48,15 @@ def environment():
 
 
 def circumstances(record):
-    """Return the same as a sentence."""
+    """Return an environment as a sentence."""
     packages = ", ".join(f"{name} {version}" for name, version in record["packages"].items())
     return f"isokern {record['version']} ({record['commit']}, {record['date']}), {record['machine']}; {packages}."
 
 
 def warn_if_busy(record):
-    """Say so on standard error if others are at work on the machine."""
+    """Print a warning to standard error if the machine is busy."""
     if record["load"] > 0.5:
-        print(f"The machine is busy (load {record['load']}): do not keep these figures.", file=sys.stderr)
+        print(f"The machine is busy (load {record['load']}): do not keep these results.", file=sys.stderr)
 
 
 def _cpu():
@@ -93,7 +93,7 @@ def table_head(*columns):
 
 
 class Page:
-    """Lines that are printed as they come, and can be written to a file when all have come."""
+    """Lines that are printed at once and can be saved at the end."""
 
     def __init__(self):
         self.lines = []
@@ -103,11 +103,11 @@ class Page:
         self.lines.append(text)
 
     def save(self, stem, record):
-        """Write the page to stem.md, its figures to stem.json."""
+        """Write the page to stem.md and its numbers to stem.json."""
         Path(f"{stem}.md").write_text("\n".join(self.lines) + "\n")
         Path(f"{stem}.json").write_text(json.dumps(record, indent=1) + "\n")
 
 
 def kept_rows(path, keys):
-    """Return the rows of a record that was kept, found by the values of some keys."""
+    """Return the rows of a saved record, indexed by the values of some keys."""
     return {tuple(row[key] for key in keys): row for row in json.loads(Path(path).read_text())["rows"]}

@@ -1,4 +1,4 @@
-"""One row at a time: what a prediction costs beside scikit-learn's validate_data alone.
+"""Measure the latency of predicting one row, relative to scikit-learn's validate_data alone.
 
 python benchmarks/one_row.py
 """
@@ -16,7 +16,7 @@ N_CALLS, N_REPEATS = 2000, 7
 
 
 def microseconds(call):
-    """Return the shortest mean time of a call."""
+    """Return the mean time of a call in the fastest repetition."""
     return min(timeit.repeat(call, number=N_CALLS, repeat=N_REPEATS)) / N_CALLS * 1e6
 
 

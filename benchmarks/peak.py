@@ -1,13 +1,13 @@
-"""How near to the machine's limit a map comes: its operations a second beside what the machine does at best.
+"""Compare a map's operations per second with the machine's peak.
 
-Voronoi cells: products of two numbers. Counted are all of them, rows x distinct sampled points x columns (of sparse
-rows: of values stored in the same column), though bounds spare the map many. The limit is a float32 matrix product by
-NumPy's BLAS.
+Voronoi cells: the operation is a multiplication. All brute-force products are counted, rows x distinct sampled points x
+columns (sparse rows: values stored in the same column), although pruning skips many. The peak is a float32 matrix
+product by NumPy's BLAS.
 
-Trees: nodes visited, the depths of the leaves that rows fall into summed over rows and trees (of sparse rows, too,
-though they skip most of the path). Beside it stand random gathers of 8-byte numbers by NumPy from a table with as many
-entries as one tree has nodes: a yardstick rather than a limit, because a visit is two gathers and a comparison, and
-because other code may gather faster than NumPy.
+Trees: the operation is a visit of a node. The count is the sum of the depths of the rows' leaves over all trees (also
+for sparse rows, which skip most of the path). It is compared with NumPy's random gathers of 8-byte numbers from a table
+with as many entries as a tree has nodes. That is a yardstick rather than a peak: a visit is two gathers and a
+comparison, and other code may gather faster than NumPy.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from isokern.rows import as_scipy
 
 
 class Mapping:
-    """A kernel's map of given rows: work to be timed, whose operations can be counted."""
+    """Mapping given rows: work to be timed, whose operations can be counted."""
 
     def __init__(self, kernel, rows):
         self.kernel, self.rows = kernel, rows
@@ -34,7 +34,7 @@ class Mapping:
         return self.kernel.apply(self.rows)
 
     def share_of_peak(self, seconds, threads):
-        """Return the map's operations a second, the machine's, and their kind."""
+        """Return the operations per second of the map and of the machine, and their kind."""
         cells = self.kernel.map_.partitionings
         if isinstance(cells, IsolationTrees):
             nodes = len(cells.arrays["left"]) // (len(cells.arrays["starts"]) - 1)
@@ -45,7 +45,7 @@ class Mapping:
 
 
 def share_columns(share):
-    """Return the last two columns of a table: the rate in billions a second, and its share of the machine's."""
+    """Return the last two columns of a table: billions of operations per second, and the share of the peak."""
     if not share:
         return "", ""
     return f"{share['rate'] / 1e9:.3g} G {share['unit']}", f"{share['share']:.1%} of {share['peak'] / 1e9:.3g}"
@@ -55,7 +55,7 @@ def share_columns(share):
 
 
 def leaf_depths(arrays, n_cells):
-    """Return the depth of each cell's leaf, (t, n_cells); cells without a leaf have 0."""
+    """Return the depth of each cell's leaf, (t, n_cells); 0 for cells without a leaf."""
     left, starts = arrays["left"], arrays["starts"]
     depths = np.zeros((len(starts) - 1, n_cells), dtype=np.int64)
     trees, nodes, depth = np.arange(len(starts) - 1), np.zeros(len(starts) - 1, dtype=np.int64), 0
@@ -69,13 +69,13 @@ def leaf_depths(arrays, n_cells):
 
 
 def n_visits(trees, cells):
-    """Return how many inner nodes the rows of cells met, all trees together."""
+    """Return how many inner nodes the rows with these cells visit in all trees."""
     depths = leaf_depths(trees.arrays, trees.n_cells)
     return sum(int(of_tree[column].sum()) for of_tree, column in zip(depths, cells.T, strict=True))
 
 
 def n_products(voronoi, rows):
-    """Return how many products the distances of all rows to all distinct sampled points take."""
+    """Return the number of products of a brute-force search of all distinct sampled points."""
     sampled = np.unique(voronoi.samples)
     if not sparse.issparse(rows):
         return len(sampled) * rows.size
@@ -84,12 +84,12 @@ def n_products(voronoi, rows):
     return int(stored[0] @ stored[1])
 
 
-# -- what the machine does at best
+# -- peak of the machine
 
 
 @cache
 def products_per_second(threads, size=2048):
-    """Return the multiplications, each with its addition, a second of a float32 matrix product."""
+    """Return the multiply-adds per second of a float32 matrix product."""
     table = np.random.default_rng(0).random((size, size), dtype=np.float32)
     with threadpool_limits(threads):
         return size**3 / best_seconds(lambda: table @ table, repeats=5, at_least=0.5)
@@ -97,14 +97,14 @@ def products_per_second(threads, size=2048):
 
 @cache
 def gathers_per_second(size, threads, n=2**16, rounds=32):
-    """Return the numbers a second that NumPy takes at random places of a table, in each of the threads at once."""
+    """Return NumPy's random gathers per second from a table, in all threads together."""
     rng = np.random.default_rng(0)
-    # Another type of index would be cast at each call, and another mode be checked: both are slower.
-    table, places = rng.random(size), rng.integers(size, size=n, dtype=np.intp)
+    # intp indices need no cast, and mode="clip" no bounds check.
+    table, positions = rng.random(size), rng.integers(size, size=n, dtype=np.intp)
 
     def gather(taken):
         for _ in range(rounds):
-            np.take(table, places, out=taken, mode="clip")
+            np.take(table, positions, out=taken, mode="clip")
 
     buffers = [np.empty(n) for _ in range(threads)]
     with ThreadPoolExecutor(threads) as pool:

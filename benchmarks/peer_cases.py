@@ -1,4 +1,4 @@
-"""The work that is timed beside the peers, and how each of them does it."""
+"""Define the work that is compared with peers, and how each peer does it."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ CASES = []
 
 
 def case(name, peer, target):
-    """Enter a function that returns (ours, theirs): two functions without arguments that do the same work.
+    """Register a function that returns (ours, theirs): two functions without arguments that do the same work.
 
-    A third value is a note for the table. The target is the least ratio of their time to ours that is aimed at.
+    A third value is a note for the table. The target is the ratio of their time to ours that we aim for.
     """
 
-    def enter(function):
+    def register(function):
         CASES.append((name, peer, target, function))
         return function
 
-    return enter
+    return register
 
 
 def covertype(n=100_000):
@@ -125,7 +125,7 @@ def growing_4096():
 
 
 def faiss_searches(kernel, rows):
-    """Return a function that searches each sample with faiss."""
+    """Return a function that searches every sample with faiss."""
     import faiss
 
     faiss.omp_set_num_threads(THREADS)
@@ -206,7 +206,7 @@ def searching():
 
 
 class Scaled:
-    """Work of which only a part is done, and its time multiplied."""
+    """Work that is done in part; its time is extrapolated."""
 
     def __init__(self, work, factor):
         self.work, self.factor = work, factor
@@ -224,7 +224,7 @@ def covertype_stream(n=200_000):
 
 
 def learn_along(learner, stream):
-    """Return the accuracy of predictions before learning."""
+    """Return the accuracy of predicting each block before learning it."""
     n_correct = 0
     for k, (X, y) in enumerate(stream):
         if k:
@@ -258,7 +258,7 @@ def streaming_rbf():
 
 
 class _Mapped:
-    """A learner behind a map."""
+    """A learner on the features of a map."""
 
     def __init__(self, sampler, learner):
         self.sampler, self.learner = sampler, learner
@@ -296,7 +296,7 @@ def streaming_river():
 
 
 def svm_objective(model, features, signs):
-    """Return what a machine with squared hinge loss and C = 1 minimises."""
+    """Return the objective of an SVM with squared hinge loss and C = 1."""
     margins = signs * (features @ model.coef_[0] + model.intercept_[0])
     return (np.sum(model.coef_**2) + model.intercept_[0] ** 2) / 2 + np.sum(np.maximum(0, 1 - margins) ** 2)
 
@@ -322,11 +322,11 @@ def support_vectors():
     both = 8 * (features.shape[1] + len(y))  # weights and dual variables
     bytes_ours = cells.nbytes + both + 8 * len(y)  # the order of rows, and their classes
     bytes_theirs = features.data.nbytes + features.indices.nbytes + features.indptr.nbytes + both
-    note = f"objective {mine:.1f} against {other:.1f}, arrays of 1/{bytes_theirs / bytes_ours:.1f} of the size"
+    note = f"objective {mine:.1f} against {other:.1f}, {bytes_theirs / bytes_ours:.1f} times smaller arrays"
     return lambda: ours.fit_cells(cells, y), lambda: theirs.fit(features, y), note
 
 
-# -- the rest
+# -- files
 
 
 @case("reading mnist, plain LIBSVM text", "scikit-learn load_svmlight_file", 5)
@@ -338,7 +338,7 @@ def reading():
     path.write_bytes(lzma.decompress((datasets.FOLDER / "mnist.xz").read_bytes()))
 
     def ours():
-        assert folder  # it lives as long as this function
+        assert folder  # keeps the folder as long as this function
         return read_libsvm(path, n_jobs=THREADS)
 
     return ours, lambda: load_svmlight_file(path)

@@ -1,9 +1,9 @@
-"""Side by side with the peers: the same work, data and threads, in one process; ratios and their spread.
+"""Compare isokern with its peers: the same work, data and threads in one process; ratios and their range.
 
 python benchmarks/peers.py                            all cases, a table on standard output
-python benchmarks/peers.py --only tree                those whose name has this in it
-python benchmarks/peers.py --save docs/results/peers  keep the page (.md) and the figures (.json), too
-python benchmarks/peers.py --compare old.json         beside the figures of another commit
+python benchmarks/peers.py --only tree                cases whose name contains this
+python benchmarks/peers.py --save docs/results/peers  also save the page (.md) and the numbers (.json)
+python benchmarks/peers.py --compare old.json         compare with the numbers of another commit
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from peer_cases import CASES, THREADS
 from threadpoolctl import threadpool_limits
 
 KEYS = ("work", "against")
-COLUMNS = ["work", "against", "ours, s", "theirs, s", "ratio", "aim", "a second", "share of the machine's"]
+COLUMNS = ["work", "against", "ours, s", "theirs, s", "ratio", "aim", "operations/s", "share of peak"]
 EXPLANATION = """\
-A ratio is their shortest time over ours, with its range over the turns, in which both run one after the other; what
-misses its aim is marked **short**. The last columns are the operations of our map a second, in billions, and their
-share of the machine's. For Voronoi cells these are products (all of them are counted, also those that bounds spare the
-map; of sparse rows, those of values stored in the same column) beside a float32 matrix product by BLAS. For trees they
-are visits of nodes (of sparse rows, too, though they skip most of the path) beside random gathers by NumPy from a table
-of a tree's size: a yardstick, not a limit."""
+A ratio is their shortest time divided by ours, with its range over the turns; in each turn both run one after the
+other. Ratios below the aim are marked **short**. The last columns are the operations per second of our map, in
+billions, and their share of the machine's peak. For Voronoi cells these are products (also those skipped by pruning;
+for sparse rows, of values stored in the same column), and the peak is a float32 matrix product by BLAS. For trees these
+are visits of nodes (also those that sparse rows skip), compared with random gathers by NumPy from a table of a tree's
+size: a yardstick, not a peak."""
 
 
 def measure(name, peer, target, prepare, repeats):
     """Return one row of the table."""
     ours, theirs, *note = prepare()
-    # After everything is loaded, so that it holds for every library; turn by turn, so that a noisy moment hits both.
+    # The limit is set after all libraries are loaded, so that it holds for each. Turns spread noise over both.
     with threadpool_limits(THREADS):
         turns = [(elapsed(ours), elapsed(theirs)) for _ in range(repeats)]
     share = ours.share_of_peak(min(mine for mine, _ in turns), THREADS) if isinstance(ours, peak.Mapping) else None
@@ -38,14 +38,14 @@ def measure(name, peer, target, prepare, repeats):
 
 
 def summary(turns):
-    """Return the best times of (ours, theirs), their ratio and its range."""
+    """Return the shortest times of (ours, theirs), their ratio and its range."""
     mine, other = (min(times) for times in zip(*turns, strict=True))
     ratios = [b / a for a, b in turns]
     return {"ours": mine, "theirs": other, "ratio": other / mine, "lowest": min(ratios), "highest": max(ratios)}
 
 
 def line(row, before=None):
-    """Return a row as Markdown; with the same row of another commit, also what that was."""
+    """Return a row as Markdown; with the same row of another commit, also the change."""
     against = row["against"] + (f"; {row['note']}" if row["note"] else "")
     ratio = f"{row['ratio']:.3g} ({row['lowest']:.3g}–{row['highest']:.3g})"
     verdict = "" if row["ratio"] >= row["aim"] else " **short**"
@@ -60,7 +60,7 @@ def _change(row, before):
 def read_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", metavar="TEXT")
-    parser.add_argument("--repeats", type=int, default=3, help="turns, of which the best counts (default: 3)")
+    parser.add_argument("--repeats", type=int, default=3, help="number of turns; the best counts (default: 3)")
     parser.add_argument("--save", metavar="STEM")
     parser.add_argument("--compare", metavar="JSON")
     options = parser.parse_args()
@@ -73,7 +73,7 @@ def main():
     options, record, page = read_options(), environment(), Page()
     before = kept_rows(options.compare, KEYS) if options.compare else {}
     warn_if_busy(record)
-    page.add(f"# Beside the peers\n\n{circumstances(record)} {THREADS} threads, t = 100, best of {options.repeats};")
+    page.add(f"# Peers\n\n{circumstances(record)} {THREADS} threads, t = 100, best of {options.repeats};")
     page.add(f"`python benchmarks/peers.py`.\n\n{EXPLANATION}\n")
     page.add(table_head(*COLUMNS, *(["before"] if before else [])))
     record["rows"] = []

@@ -1,9 +1,9 @@
-"""How cost grows: seconds and memory against n, d, t, psi and threads, with the exponents.
+"""Measure how time and memory grow with n, d, t, psi and threads, with exponents.
 
 python benchmarks/scaling.py                              the tables on standard output
-python benchmarks/scaling.py --quick                      small sizes: a try, not figures to keep
-python benchmarks/scaling.py --save docs/results/scaling  keep the page (.md), figures (.json) and picture (.png), too
-python benchmarks/scaling.py --compare old.json           beside the figures of another commit
+python benchmarks/scaling.py --quick                      small sizes, to try it out
+python benchmarks/scaling.py --save docs/results/scaling  also save the page (.md), numbers (.json) and figure (.png)
+python benchmarks/scaling.py --compare old.json           compare with the numbers of another commit
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ QUICK = {
 NAMES = {"n": "rows, n", "d": "columns, d", "t": "partitionings, t", "psi": "cells, psi", "threads": "threads"}
 DENSE = ("tree map", "Voronoi map", "learning pass")
 
-# In the order of the picture's panels: what is measured, against what, of which work.
+# One panel each: cost, size, work.
 SWEEPS = (
     ("seconds", "n", DENSE),
     ("megabytes", "n", DENSE),
@@ -54,17 +54,16 @@ SWEEPS = (
 )
 KEYS = ("cost", "against", "work")
 EXPLANATION = f"""\
-Rows lie in ten normal clouds; sparse rows (CSR) have {STORED} values each, however many columns. Kernels are fitted to
-{{n_fit:,}} rows and map others. Where nothing else is said, n = {{n:,}}, d = {{d}}, t = {{t}}, psi = {{psi}}, threads =
-{{threads}}; the sweep of threads has {{thrice:,}} rows. The learning pass takes cells, so d does not matter to it, and
-it keeps to one thread, because each row is learned after the one before it. An exponent is the slope of the straight
-line through the logarithms of the upper decade, by least squares. Memory is the highest of a process of its own beyond
-its input and output: for maps, the kernel and what fitting and mapping need besides; for the learning pass, the model
-and what learning needs besides."""
+Rows form ten Gaussian clusters; sparse rows (CSR) have {STORED} values each, for any number of columns. Kernels are
+fitted to {{n_fit:,}} rows and map others. By default, n = {{n:,}}, d = {{d}}, t = {{t}}, psi = {{psi}}, threads =
+{{threads}}; the sweep of threads has {{thrice:,}} rows. The learning pass starts from cells, so it does not depend on
+d, and it uses one thread, because each row is learned after the one before it. An exponent is the least-squares slope
+of log cost against log size in the upper decade. Memory is the peak of a separate process, without its input and
+output: kernel and temporary memory for maps, model and temporary memory for the learning pass."""
 PEAK_EXPLANATION = """\
-Operations a second are in billions. For Voronoi cells they are products (all of rows x distinct sampled points x
-columns, though bounds spare the map many) beside a float32 matrix product by BLAS; for trees visits of nodes beside
-random gathers by NumPy from a table of a tree's size: a yardstick, not a limit."""
+Operations per second are in billions. For Voronoi cells they are products (rows x distinct sampled points x columns,
+also those skipped by pruning), and the peak is a float32 matrix product by BLAS. For trees they are visits of nodes,
+compared with random gathers by NumPy from a table of a tree's size: a yardstick, not a peak."""
 
 
 # -- measuring
@@ -75,7 +74,7 @@ def seconds_of(work, sizes):
 
 
 def megabytes_of(work, sizes):
-    """Return the peak of a new process, so that nothing that ran before can be taken up again."""
+    """Return the peak memory of a new process, in which no freed memory can be reused."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
         return process.submit(peak_megabytes, MEMORY_WORK[work], sizes).result()
 
@@ -84,15 +83,15 @@ COSTS = {"seconds": seconds_of, "megabytes": megabytes_of}
 
 
 def sizes_for(plan, against, value):
-    """Return the plan's sizes but for one; threads get more rows to share."""
+    """Return the plan's sizes with one replaced; the sweep of threads has more rows."""
     base = plan["base"]
     return {**base, "n": 3 * base["n"] if against == "threads" else base["n"], against: value}
 
 
 def sweep(plan, cost, against, works):
-    """Return a row for each work: what it costs at each size, and the exponent."""
+    """Return a row for each work: its cost at each size, and the exponent."""
     points = {work: [] for work in works}
-    # A process for each point takes its time, and memory is not noisy: every other size is enough.
+    # Each point of memory needs a process, but there is little noise: every other size is enough.
     for value in plan[against][::-2][::-1] if cost == "megabytes" else plan[against]:
         for work in works:
             points[work].append((value, COSTS[cost](work, sizes_for(plan, against, value))))
@@ -103,7 +102,7 @@ def sweep(plan, cost, against, works):
 
 
 def exponent(points):
-    """Return b of the power a * x**b that fits the points of the upper decade best, on logarithms."""
+    """Return b of the least-squares fit a * x**b to the upper decade, in logarithms."""
     x, y = np.array(points, dtype=float).T
     upper = x >= 0.099 * x.max()  # sizes are rounded
     if upper.sum() < 2:
@@ -111,11 +110,11 @@ def exponent(points):
     return float(np.polyfit(np.log(x[upper]), np.log(y[upper]), 1)[0])
 
 
-# -- showing
+# -- tables and figures
 
 
 def line(row, before=None):
-    """Return a row as Markdown; with the same row of another commit, also what that was at the largest size."""
+    """Return a row as Markdown; with the same row of another commit, also the change at the largest size."""
     (first, at_first), (last, at_last) = row["points"][0], row["points"][-1]
     sizes = f"{row['against']} = {first:,} – {last:,}"
     slope = "" if row["exponent"] is None else f"{row['exponent']:.2f}"
@@ -130,7 +129,7 @@ def _change(row, before):
 
 
 def thread_lines(plan, row):
-    """Yield the lines of a map's speed by threads, with its share of the machine's."""
+    """Yield table lines of a map's speed-up by threads, with its share of the peak."""
     alone = row["points"][0][1]
     for threads, seconds in row["points"]:
         mapping = WORK[row["work"]](**sizes_for(plan, "threads", threads))
@@ -157,11 +156,11 @@ def _label(row):
     return row["work"] if row["exponent"] is None else rf"{row['work']} $\propto {size}^{{{row['exponent']:.2f}}}$"
 
 
-# -- the whole
+# -- main
 
 
 def measure(plan, page, before):
-    """Return the rows of all sweeps, put into the page as they come."""
+    """Return the rows of all sweeps; each is printed at once."""
     page.add(table_head("work", "against", "cost", "exponent", *(["before"] if before else [])))
     rows = []
     for cost, against, works in SWEEPS:
@@ -183,15 +182,15 @@ def main():
     before = kept_rows(options.compare, KEYS) if options.compare else {}
     warn_if_busy(record)
 
-    page.add(f"# How cost grows\n\n{circumstances(record)} Best of 3 or more;")
+    page.add(f"# Scaling\n\n{circumstances(record)} Best of 3 or more;")
     page.add(f"`python benchmarks/scaling.py{' --quick' if options.quick else ''}`.\n")
     page.add(EXPLANATION.format(**plan["base"], thrice=3 * plan["base"]["n"]) + "\n")
     if options.save:
         page.add(f"![Cost against size]({Path(options.save).name}.png)\n")
     record["rows"] = measure(plan, page, before)
 
-    page.add(f"\n## Threads, and how near the limit\n\n{PEAK_EXPLANATION}\n")
-    page.add(table_head("work", "threads", "seconds", "times as fast as one", "a second", "share of the machine's"))
+    page.add(f"\n## Threads, and share of the peak\n\n{PEAK_EXPLANATION}\n")
+    page.add(table_head("work", "threads", "seconds", "speed-up", "operations/s", "share of peak"))
     for row in record["rows"]:
         if row["against"] == "threads":
             for text in thread_lines(plan, row):

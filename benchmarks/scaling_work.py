@@ -1,4 +1,4 @@
-"""The work whose cost is measured against sizes, on generated rows."""
+"""Define the work, on generated rows, whose cost is measured against its size."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from scipy import sparse
 
 from isokern import IKOGDClassifier, IsolationKernel
 
-STORED = 5  # values in a sparse row, however many columns
+STORED = 5  # values in a sparse row, for any number of columns
 
 # -- rows
 
 
 @lru_cache(maxsize=1)
 def clouds(n, d):
-    """Return rows of ten normal clouds in the unit cube."""
+    """Return rows of ten Gaussian clusters with centres in the unit cube."""
     rng = np.random.default_rng(0)
     return rng.random((10, d))[rng.integers(10, size=n)] + 0.2 * rng.standard_normal((n, d))
 
 
 @lru_cache(maxsize=1)
 def sparse_rows(n, d):
-    """Return CSR rows with a few values each, one in each of as many equal parts of the columns."""
+    """Return CSR rows with a few values each; each value has its own range of columns."""
     rng = np.random.default_rng(0)
     edges = np.linspace(0, d, min(STORED, d) + 1).astype(int)
     columns = rng.integers(edges[:-1], edges[1:], size=(n, len(edges) - 1))
@@ -34,7 +34,7 @@ def sparse_rows(n, d):
     return sparse.csr_matrix((rng.random(columns.size), columns.ravel(), starts), shape=(n, d))
 
 
-# -- work: functions of the sizes that return a function to be timed
+# -- work: functions of the sizes that return the function to be timed
 
 
 def mapping(partitioning, rows, *, n, d, t, psi, threads, n_fit):
@@ -77,11 +77,11 @@ MEMORY_WORK = {
 
 
 def peak_megabytes(prepare, sizes):
-    """Return the highest memory of this process while it works, beyond what it held before and what comes out."""
-    prepare(n=100, d=2, t=2, psi=4, threads=sizes["threads"], n_fit=100)()  # what is loaded once for ever
+    """Return the peak memory of some work, without its input and output."""
+    prepare(n=100, d=2, t=2, psi=4, threads=sizes["threads"], n_fit=100)()  # loads what is loaded only once
     work = prepare(**sizes)
-    ctypes.CDLL(None).malloc_trim(0)  # else what preparing has freed would be taken up again unseen
-    Path("/proc/self/clear_refs").write_text("5")  # the highest so far is forgotten
+    ctypes.CDLL(None).malloc_trim(0)  # memory freed by the preparation would be reused unseen
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak
     before = _megabytes("VmRSS")
     result = work()
     return _megabytes("VmHWM") - before - getattr(result, "nbytes", 0) / 2**20

@@ -1,4 +1,4 @@
-"""The benchmarks' arithmetic, without running them; no peer is needed."""
+"""Test the benchmarks' arithmetic and tables, without running them; no peer is needed."""
 
 from __future__ import annotations
 
@@ -24,98 +24,88 @@ try:
 finally:
     sys.path.remove(str(FOLDER))
 
-SHARE = {"rate": 1.5e9, "peak": 6e9, "share": 0.25, "unit": "visits"}
-
-
-def a_comparison(**changes):
-    turns = [(2.0, 9.0), (1.0, 8.0), (3.0, 6.0)]
-    return {**peers.summary(turns), "work": "map", "against": "peer", "aim": 6, "note": "", "peak": SHARE, **changes}
-
-
-def a_growth(**changes):
-    points = [(10, 0.1), (100, 1.0), (1000, 20.0)]
-    return {"cost": "seconds", "against": "n", "work": "map", "points": points, "exponent": 1.301, **changes}
+PEAK = {"rate": 1.5e9, "peak": 6e9, "share": 0.25, "unit": "visits"}
+SUMMARY = {"ours": 1.0, "theirs": 6.0, "ratio": 6.0, "lowest": 2.0, "highest": 8.0}
+COMPARISON = {**SUMMARY, "work": "map", "against": "peer", "aim": 6, "note": "", "peak": PEAK}
+POINTS = [(10, 0.1), (100, 1.0), (1000, 20.0)]
+GROWTH = {"cost": "seconds", "against": "n", "work": "map", "points": POINTS, "exponent": 1.301}
 
 
 # Exponents
 
 
 @pytest.mark.parametrize("power", [-1.0, 0.0, 0.5, 2.0])
-def test_the_exponent_of_a_power_is_that_power(power):
+def test_the_exponent_of_a_power_law_is_its_power(power):
     points = [(x, 3.0 * x**power) for x in (1, 3, 10, 32, 100, 316)]
     assert scaling.exponent(points) == pytest.approx(power, abs=1e-12)
 
 
-def test_the_exponent_looks_at_the_upper_decade_alone():
+def test_the_exponent_is_that_of_the_upper_decade():
     constant_at_first = [(1, 7.0), (10, 7.0), (99, 7.0), (1000, 1000.0), (3000, 3000.0), (10_000, 10_000.0)]
     assert scaling.exponent(constant_at_first) == pytest.approx(1.0)
-
-
-def test_there_is_no_exponent_of_one_point():
     assert scaling.exponent([(1, 2.0)]) is None
 
 
-def test_every_sweep_covers_two_decades_with_enough_points_above_for_a_line():
-    for name in ("n", "d", "t", "psi"):
-        sizes = np.array(scaling.FULL[name])
-        assert sizes[-1] / sizes[0] >= 100
-        assert np.sum(sizes >= 0.099 * sizes[-1]) >= 3
+@pytest.mark.parametrize("name", ["n", "d", "t", "psi"])
+def test_every_sweep_covers_two_decades_with_three_points_in_the_upper_one(name):
+    sizes = np.array(scaling.FULL[name])
+    assert sizes[-1] / sizes[0] >= 100
+    assert np.sum(sizes >= 0.099 * sizes[-1]) >= 3
 
 
-# Tables
+# Tables and records
 
 
 def test_a_ratio_is_that_of_the_best_times_and_its_range_that_of_the_turns():
-    found = peers.summary([(2.0, 9.0), (1.0, 8.0), (3.0, 6.0)])
-    assert found == {"ours": 1.0, "theirs": 6.0, "ratio": 6.0, "lowest": 2.0, "highest": 8.0}
+    assert peers.summary([(2.0, 9.0), (1.0, 8.0), (3.0, 6.0)]) == SUMMARY
 
 
-def test_a_line_of_the_peers_has_a_value_for_each_column():
-    line = peers.line(a_comparison())
-    assert line == "| map | peer | 1.000 | 6.000 | 6 (2–8) | 6 | 1.5 G visits | 25.0% of 6 |"
-    assert line.count("|") == len(peers.COLUMNS) + 1
+PEER_LINES = [
+    ({}, None, "| map | peer | 1.000 | 6.000 | 6 (2–8) | 6 | 1.5 G visits | 25.0% of 6 |"),
+    ({"aim": 6.1}, None, "| map | peer | 1.000 | 6.000 | 6 (2–8) **short** | 6.1 | 1.5 G visits | 25.0% of 6 |"),
+    ({"peak": None}, None, "| map | peer | 1.000 | 6.000 | 6 (2–8) | 6 |  |  |"),
+    ({}, {"ours": 2.0, "ratio": 3.0}, "| 25.0% of 6 | 2.000 s, ratio 3; now 2.00 times as fast |"),
+]
 
 
-def test_what_misses_its_aim_is_marked():
-    assert "**short**" in peers.line(a_comparison(aim=6.1))
+@pytest.mark.parametrize(("row", "before", "expected"), PEER_LINES)
+def test_a_line_of_peers_has_a_value_for_each_column(row, before, expected):
+    line = peers.line(COMPARISON | row, before and COMPARISON | before)
+    assert line.endswith(expected)
+    assert line.count("|") == len(peers.COLUMNS) + 1 + bool(before)
 
 
-def test_work_without_counted_operations_leaves_their_columns_empty():
-    assert peers.line(a_comparison(peak=None)).endswith("| 6 |  |  |")
+GROWTH_LINES = [
+    (None, "| map | n = 10 – 1,000 | 0.1 – 20 seconds | 1.30 |"),
+    ([[1000, 40.0]], "| 1.30 | 40 seconds, 0.50 times now |"),
+    ([[999, 40.0]], "| 1.30 | other sizes |"),
+]
 
 
-def test_a_line_of_the_peers_compares_with_another_commit():
-    assert peers.line(a_comparison(), a_comparison(ours=2.0, ratio=3.0)).endswith(
-        "| 2.000 s, ratio 3; now 2.00 times as fast |"
-    )
+@pytest.mark.parametrize(("points", "expected"), GROWTH_LINES)
+def test_a_line_of_growth_has_the_range_the_exponent_and_the_change(points, expected):
+    assert scaling.line(GROWTH, points and GROWTH | {"points": points}).endswith(expected)
 
 
-def test_a_line_of_growth_tells_the_ends_and_the_exponent():
-    assert scaling.line(a_growth()) == "| map | n = 10 – 1,000 | 0.1 – 20 seconds | 1.30 |"
-
-
-def test_a_line_of_growth_compares_the_largest_size_with_another_commit():
-    assert scaling.line(a_growth(), a_growth(points=[[1000, 40.0]])).endswith("| 40 seconds, 0.50 times now |")
-    assert scaling.line(a_growth(), a_growth(points=[[999, 40.0]])).endswith("| other sizes |")
-
-
-# Records
-
-
-def test_rows_come_back_from_the_file_they_were_kept_in(tmp_path):
-    rows = [a_comparison(), a_comparison(against="another")]
+def test_records_are_read_back_from_their_file(tmp_path):
+    rows = [COMPARISON, COMPARISON | {"against": "another"}]
     page = measuring.Page()
     page.add(measuring.table_head("a", "b"))
     page.save(tmp_path / "kept", {**measuring.environment(), "rows": rows})
     kept = measuring.kept_rows(tmp_path / "kept.json", peers.KEYS)
     assert kept == {("map", "peer"): rows[0], ("map", "another"): rows[1]}
     assert (tmp_path / "kept.md").read_text() == "| a | b |\n|---|---|\n"
-
-
-def test_the_points_of_a_sweep_come_back_and_compare(tmp_path):
-    measuring.Page().save(tmp_path / "kept", {"rows": [a_growth()]})
+    page.save(tmp_path / "kept", {"rows": [GROWTH]})
     (kept,) = measuring.kept_rows(tmp_path / "kept.json", scaling.KEYS).values()
-    assert scaling.line(a_growth(), kept).endswith("| 20 seconds, 1.00 times now |")
+    assert scaling.line(GROWTH, kept).endswith("| 20 seconds, 1.00 times now |")
+
+
+@pytest.mark.parametrize("costs", [("seconds", "megabytes"), ("seconds",)])
+def test_a_figure_is_drawn(costs, tmp_path):
+    sweeps = [sweep for sweep in scaling.SWEEPS if sweep[0] in costs]
+    rows = [GROWTH | {"cost": cost, "against": size, "work": work} for cost, size, works in sweeps for work in works]
+    scaling.draw(rows, tmp_path / "scaling.png")
+    assert (tmp_path / "scaling.png").read_bytes().startswith(b"\x89PNG")
 
 
 # Operations
@@ -138,35 +128,19 @@ def test_visits_are_the_depths_that_rows_reach(max_depth):
     assert peak.n_visits(trees, kernel.apply(X)) == expected
 
 
-def test_products_are_those_of_all_rows_with_all_distinct_points():
-    X = np.random.default_rng(0).normal(size=(30, 4))
-    cells = IsolationKernel("voronoi", 10, 20, random_state=0).fit(X).map_.partitionings
-    n_points = len(np.unique(cells.samples))
-    assert peak.n_products(cells, X[:7]) == 7 * n_points * 4
-
-
-def test_products_of_sparse_rows_are_those_of_values_in_the_same_column():
-    X = sparse.random(30, 50, density=0.1, format="csr", random_state=0)
-    cells = IsolationKernel("voronoi", 10, 29, random_state=0).fit(X).map_.partitionings
+@pytest.mark.parametrize("density", [0.1, 1.0])
+def test_products_are_those_of_values_of_all_rows_and_distinct_points_in_the_same_column(density):
+    X = sparse.random(30, 50, density=density, format="csr", random_state=0)
+    rows = X.toarray() if density == 1.0 else X
+    cells = IsolationKernel("voronoi", 10, 29, random_state=0).fit(rows).map_.partitionings
     assert len(np.unique(cells.samples)) == 30
     has = (X.toarray() != 0).astype(int)
-    assert peak.n_products(cells, X) == (has @ has.T).sum()
-
-
-# Generated rows
+    assert peak.n_products(cells, rows[:7]) == (has[:7] @ has.T).sum()
 
 
 @pytest.mark.parametrize("d", [2, 5, 16, 500])
-def test_generated_sparse_rows_have_so_many_values_in_different_columns(d):
+def test_generated_sparse_rows_have_a_fixed_number_of_values_in_different_columns(d):
     X = scaling_work.sparse_rows(50, d)
     X.check_format(full_check=True)
     assert X.has_canonical_format
     assert set(np.diff(X.indptr)) == {min(d, scaling_work.STORED)}
-
-
-@pytest.mark.parametrize("costs", [("seconds", "megabytes"), ("seconds",)])
-def test_a_picture_is_drawn_of_what_was_measured(costs, tmp_path):
-    sweeps = [sweep for sweep in scaling.SWEEPS if sweep[0] in costs]
-    rows = [a_growth(cost=cost, against=against, work=work) for cost, against, works in sweeps for work in works]
-    scaling.draw(rows, tmp_path / "scaling.png")
-    assert (tmp_path / "scaling.png").read_bytes().startswith(b"\x89PNG")
