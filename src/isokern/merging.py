@@ -6,7 +6,7 @@ This module checks that learners can be merged; each part of a learner computes 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -61,11 +61,6 @@ def merge(models: Iterable[Any], weights: ArrayLike | None = None) -> Any:
     for k, part in enumerate(parts[1:], start=1):
         _check_alike(parts[0], part, f"models[{k}]")
         _check_one_map(parts[0].kernel_, part.kernel_, f"models[{k}]")
-    return mean_learner(parts, shares)
-
-
-def mean_learner(parts: Sequence[Any], shares: NDArray[np.float64]) -> Any:
-    """Return the mean of learners that share one map, without checks; ``shares`` sum to 1."""
     merged = copy.copy(parts[0])
     merged.learned_ = type(merged.learned_).merge([part.learned_ for part in parts], shares)
     return merged

@@ -68,15 +68,11 @@ class OGDClassifier(RivalClassifier):
         For "bogd": each row multiplies all coefficients by 1 - learning_rate * shrinkage.
     n_passes : int, default=1
         Number of passes of ``fit`` over the rows.
-    shuffle : bool, default=True
-        Whether ``fit`` visits the rows in random order.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, see :class:`IKOGDClassifier`.
+    shuffle, class_weight, n_jobs
+        See :class:`IKOGDClassifier`.
     n_initial : int or None, default=None
         Number of rows that ``partial_fit`` buffers to learn gamma and the scaling from; None means 1000. Not needed if
         gamma is given and scale is None.
-    n_jobs : int, default=None
-        Number of threads; None leaves it to OpenMP. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed of the order of rows, of the pairs for gamma, and of random budgets.
 

@@ -223,18 +223,15 @@ class IKOGDClassifierCV(ClassifierMixin, BaseEstimator):
             scores.append(of_fold.ravel())
             _log.info("fold %d of %d: scores from %.4f to %.4f", k, len(splits), scores[-1].min(), scores[-1].max())
         self.n_splits_ = len(splits)
-        self.cv_results_ = table_of_results(self._candidates(fitting, rates), np.column_stack(scores))
+        candidates = [{"n_cells": n_cells, "learning_rate": rate} for n_cells in fitting for rate in rates]
+        if np.ndim(self.learning_rate) == 0:  # not searched
+            candidates = [{"n_cells": n_cells} for n_cells in fitting]
+        self.cv_results_ = table_of_results(candidates, np.column_stack(scores))
         # argmax returns the first maximum, which has the fewest cells.
         self.best_index_ = int(self.cv_results_["mean_test_score"].argmax())
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         return folds
-
-    def _candidates(self, sizes: list[int], rates: list[Any]) -> list[dict[str, Any]]:
-        """Return the candidates; learning rates only if several were given."""
-        if np.ndim(self.learning_rate) == 0:
-            return [{"n_cells": n_cells} for n_cells in sizes]
-        return [{"n_cells": n_cells, "learning_rate": rate} for n_cells in sizes for rate in rates]
 
     def _check_candidates(self, base: IKOGDClassifier, sizes: list[Any], rates: list[Any]) -> None:
         if not isinstance(self.partitioning, str):
