@@ -128,15 +128,11 @@ class AdaRakerModel(Part):
     directions: NDArray[np.float64]
     bandwidths: NDArray[np.float64]
     n_columns: int
-    rates: tuple[float, float, bool]
-    """Learning rate, shrinkage, and whether experts restart from zero weights."""
+    rates: tuple[float, float, bool]  # learning rate, shrinkage, and whether experts restart from zero weights
     n_jobs: int
-    theta: NDArray[np.float32]
-    """Weights of the features, of shape (n_columns, n_experts, n_kernels, n_features)."""
-    weights: NDArray[np.float64]
-    """Weights of the kernels, of shape (n_columns, n_experts, n_kernels)."""
-    confidences: NDArray[np.float64]
-    """Weights of the experts, of shape (n_columns, n_experts)."""
+    theta: NDArray[np.float32]  # weights of the features, of shape (n_columns, n_experts, n_kernels, n_features)
+    weights: NDArray[np.float64]  # weights of the kernels, of shape (n_columns, n_experts, n_kernels)
+    confidences: NDArray[np.float64]  # weights of the experts, of shape (n_columns, n_experts)
     clock: Clock = field(default_factory=Clock)
 
     def learn(self, table: Any, targets: Any, factors: Weights, rule: _core.Rule) -> None:

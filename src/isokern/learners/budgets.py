@@ -34,16 +34,8 @@ class Budget(Part):
     def learn(self, values: NDArray[np.float64], point: int, y: float, weight: float) -> bool:
         """Learn a row and return whether anything changed.
 
-        Parameters
-        ----------
-        values : ndarray
-            Kernel between the row and all points.
-        point : int
-            Index of the row among the points.
-        y : float
-            Target, +1 or -1.
-        weight : float
-            Factor of the step.
+        ``values`` holds the kernel between the row and all points, ``point`` is the index of the row among them, ``y``
+        its target, +1 or -1, and ``weight`` the factor of its step.
         """
         k = values[self.points]
         return weight > 0 and self._learn(k, point, y, weight, float(k @ self.alpha))

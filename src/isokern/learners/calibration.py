@@ -22,8 +22,7 @@ class ScoreWindow(Part):
 
     size: ClassVar[int] = 4096
 
-    scores: NDArray[np.float64]
-    """Scores, of shape (size, n_columns). The i-th row since the start is at place i mod size."""
+    scores: NDArray[np.float64]  # of shape (size, n_columns); the i-th row since the start is at place i mod size
     classes: NDArray[np.intp]
     n_seen: int = 0
     # Cache: n_seen when it was fitted, and the inverse temperature.

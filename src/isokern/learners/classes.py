@@ -19,12 +19,9 @@ ClassWeight = dict[Any, float] | str | None
 class Rearrangement(NamedTuple):
     """How the columns of scores change when new classes arrive."""
 
-    columns: Sequence[int]
-    """For each new column, the old column to copy."""
-    signs: Sequence[float]
-    """For each new column, the factor of the copy."""
-    numbers: NDArray[np.intp]
-    """For each old class, its new number."""
+    columns: Sequence[int]  # for each new column, the old column to copy
+    signs: Sequence[float]  # for each new column, the factor of the copy
+    numbers: NDArray[np.intp]  # for each old class, its new number
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +33,9 @@ class ClassBook(Part):
     new class starts as a copy of it, so the model is the same as if the class had been known from the start.
     """
 
-    labels: NDArray[Any]
-    """Classes, sorted."""
-    counts: NDArray[np.int64]
-    """Number of learned rows of each class."""
-    is_open: bool
-    """Whether new classes may arrive."""
+    labels: NDArray[Any]  # classes, sorted
+    counts: NDArray[np.int64]  # number of learned rows of each class
+    is_open: bool  # whether new classes may arrive
 
     @classmethod
     def of(cls, labels: NDArray[Any], classes: ArrayLike | None = None, *, takes_new: bool) -> Self:

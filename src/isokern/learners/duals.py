@@ -87,11 +87,9 @@ class BudgetedDual(Part):
     """
 
     kernel: NamedKernel | CustomKernel
-    budgets: list[Budget]
-    """One per score."""
+    budgets: list[Budget]  # one per score
     n_jobs: int
-    points: Any = None
-    """Rows that are a support vector of any budget."""
+    points: Any = None  # rows that are a support vector of any budget
     clock: Clock = field(default_factory=Clock)
 
     @property

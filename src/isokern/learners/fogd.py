@@ -129,8 +129,7 @@ class FOGDClassifier(RivalClassifier):
 class FourierModel(Part):
     """Linear model on the features z(x) = [cos(x' Omega), sin(x' Omega)] / sqrt(D)."""
 
-    frequencies: NDArray[np.float64]
-    """Omega, of shape (n_columns of X, D)."""
+    frequencies: NDArray[np.float64]  # Omega, of shape (n_columns of X, D)
     linear: LinearModel
     n_jobs: int
     clock: Clock = field(default_factory=Clock)

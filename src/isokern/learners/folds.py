@@ -103,14 +103,8 @@ def _cut_out(kernel: IsolationKernel, table: Any, split: Split, cells: NDArray[A
 class Folds:
     """Folds of a search over numbers of cells, followed by the refit to all rows; mapped together where that is faster.
 
-    Parameters
-    ----------
-    base : IKOGDClassifier
-        Classifier with the parameters that are not searched, a seed, and the number and names of the columns.
-    rows : Rows
-    splits : list of Split
-    sizes : list of int
-        Numbers of cells, ascending.
+    ``base`` has the parameters that are not searched, a seed, and the number and names of the columns. ``sizes`` holds
+    the numbers of cells, ascending.
     """
 
     def __init__(self, base: IKOGDClassifier, rows: Rows, splits: Sequence[Split], sizes: Sequence[int]) -> None:

@@ -23,8 +23,7 @@ class OneVsRest(Part):
     """Classes seen so far, a model with a column of scores for each, and the window that calibrates the scores."""
 
     book: ClassBook
-    model: Any
-    """CellWeights or SupportVectors."""
+    model: Any  # CellWeights or SupportVectors
     window: ScoreWindow
 
     @classmethod

@@ -20,12 +20,9 @@ from isokern.parts import Part, need
 class Residuals(Part):
     """Model of the differences between targets and the mean of the targets before them, and the sums of that mean."""
 
-    model: Any
-    """CellWeights or SupportVectors."""
-    total: float = 0.0
-    """Weighted sum of all targets."""
-    mass: float = 0.0
-    """Sum of their weights."""
+    model: Any  # CellWeights or SupportVectors
+    total: float = 0.0  # weighted sum of all targets
+    mass: float = 0.0  # sum of their weights
 
     @classmethod
     def begun(cls, learner: Any, starts: NDArray[np.int64]) -> Self:

@@ -34,8 +34,7 @@ class WarmUp(Part):
     """Buffered rows. Immutable: adding rows returns a new buffer, so that a failed call changes nothing."""
 
     batches: tuple[Batch, ...] = ()
-    book: ClassBook | None = None
-    """Classes of these rows, for classifiers."""
+    book: ClassBook | None = None  # classes of these rows, for classifiers
 
     @property
     def n(self) -> int:

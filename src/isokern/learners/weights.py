@@ -23,17 +23,12 @@ Table = NDArray[np.float64]
 class CellWeights(Part):
     """Weights of cells, one row per cell and one column per score; a score is the mean of the weights of t cells."""
 
-    starts: NDArray[np.int64]
-    """Index of the first cell of each partitioning among all cells, and the total."""
-    values: Table
-    """Weights divided by the clock's scale, of shape (number of cells, n_columns)."""
-    sums: Table | None = None
-    """Correction behind the mean of the weights over all rows, if that mean predicts; see ``table``."""
-    squares: Table | None = None
-    """Sums of squared gradients, for AdaGrad."""
+    starts: NDArray[np.int64]  # index of the first cell of each partitioning among all cells, and the total
+    values: Table  # weights divided by the clock's scale, of shape (number of cells, n_columns)
+    sums: Table | None = None  # for the mean of the weights over all rows, if that mean predicts; see table()
+    squares: Table | None = None  # sums of squared gradients, for AdaGrad
     clock: Clock = field(default_factory=Clock)
-    naive: bool = False
-    """Whether scores are computed from all t * n_cells products instead of t weights."""
+    naive: bool = False  # whether scores are computed from all t * n_cells products instead of t weights
 
     @classmethod
     def zeros(cls, starts: NDArray[np.int64], n_columns: int, *, average: bool, adagrad: bool, naive: bool) -> Self:
@@ -112,10 +107,8 @@ class SupportVectors(Part):
     """Support vectors as cells, with coefficients; memory and time grow with their number."""
 
     starts: NDArray[np.int64]
-    cells: NDArray[Any]
-    """Cells of the support vectors, followed by spare capacity."""
-    n: int
-    """Number of support vectors."""
+    cells: NDArray[Any]  # cells of the support vectors, followed by spare capacity
+    n: int  # number of support vectors
     values: Table
     sums: Table | None
     clock: Clock = field(default_factory=Clock)
