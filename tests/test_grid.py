@@ -1,4 +1,4 @@
-"""Voronoi cells of rows on a grid, as bytes: those of the twin; other rows and points are left to the other map."""
+"""Check Voronoi cells of points on a grid, quantised to bytes, against the NumPy reference; and when bytes are used."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from isokern import IsolationKernel, _core
+from isokern import _core
+from isokern.partitionings import voronoi_map
 from isokern.rows import core_rows
 from test_voronoi import twin
 
@@ -39,12 +40,13 @@ def make_rows(kind, n, d):
 
 def map_of(X, n_cells, t=33):
     samples = np.stack([np.random.default_rng(i).permutation(X.shape[0])[:n_cells] for i in range(t)]).astype(np.int32)
-    return _core.find_grid_map(core_rows(X, 0, X.shape[0]), samples), samples
+    return voronoi_map(core_rows(X, 0, X.shape[0]), samples, [n_cells]), samples
 
 
 def apply(grid_map, X, samples, threads=2):
-    cells = np.full((X.shape[0], len(samples)), 9999, np.uint16)
-    return grid_map.apply(core_rows(X, 0, X.shape[0]), cells, threads), cells
+    cells = np.empty((X.shape[0], len(samples)), np.uint16)
+    grid_map.apply(core_rows(X, 0, X.shape[0]), [cells], threads)
+    return cells
 
 
 @needs_bytes
@@ -53,15 +55,15 @@ def apply(grid_map, X, samples, threads=2):
 def test_cells_equal_the_numpy_twin(kind, d, n_cells):
     X = make_rows(kind, 900, d)
     grid_map, samples = map_of(X, n_cells)
+    assert grid_map.is_on_grid
     expected = twin(X, X, samples)
     for rows in (X, sparse.csr_array(X)):
-        is_done, cells = apply(grid_map, rows, samples)
-        assert is_done
-        np.testing.assert_array_equal(cells, expected)
+        np.testing.assert_array_equal(apply(grid_map, rows, samples), expected)
     for k in (0, 5, 899):
-        np.testing.assert_array_equal(apply(grid_map, X[k : k + 1], samples, 1)[1], expected[k : k + 1])
+        np.testing.assert_array_equal(apply(grid_map, X[k : k + 1], samples, 1), expected[k : k + 1])
     sparse_map, _ = map_of(sparse.csr_array(X), n_cells)
-    np.testing.assert_array_equal(apply(sparse_map, X, samples)[1], expected)
+    assert sparse_map.is_on_grid
+    np.testing.assert_array_equal(apply(sparse_map, X, samples), expected)
 
 
 @pytest.mark.parametrize(
@@ -76,47 +78,66 @@ def test_cells_equal_the_numpy_twin(kind, d, n_cells):
     ],
     ids=["real", "too many", "uneven", "one", "too large", "too small"],
 )
-def test_points_off_any_grid_have_no_such_map(values):
-    assert map_of(values, 64)[0] is None
-    assert map_of(sparse.csr_array(values), 64)[0] is None
+def test_points_off_any_grid_do_not_use_bytes(values):
+    assert not map_of(values, 64)[0].is_on_grid
+    assert not map_of(sparse.csr_array(values), 64)[0].is_on_grid
 
 
-def test_few_columns_and_many_cells_are_left_to_chunks():
+def test_few_columns_and_many_cells_do_not_use_bytes_because_pruning_is_faster():
     X = make_rows("counts", 900, 20)
-    assert map_of(X, 300)[0] is None
+    assert not map_of(X, 300)[0].is_on_grid
 
 
 @needs_bytes
-def test_rows_off_the_grid_are_left_to_the_other_map():
+def test_rows_off_the_grid_equal_the_reference():
     X = make_rows("pixels", 900, 60)
     grid_map, samples = map_of(X, 300)
-    for rows in (X[:50] + 0.1 / 255, X[:50] + 2, X[:50] - 2, np.vstack([X[:50], X[:1] / 3]), X[:5] * 1e300):
-        is_done, cells = apply(grid_map, rows, samples)
-        assert not is_done
-        assert (cells == 9999).all()
-    kernel = IsolationKernel("voronoi", 20, 300, random_state=0).fit(X)
-    rows = np.vstack([X[:50], (X[:50] + X[50:100]) / 2, X[:5] + 9])
-    points, samples = kernel.map_.partitionings.points, kernel.map_.partitionings.samples
-    np.testing.assert_array_equal(kernel.apply(rows), twin(rows, np.asarray(points), samples))
+    assert grid_map.is_on_grid
+    near, between = X[:50] + 0.1 / 255, (X[:50] + X[50:100]) / 2
+    for rows in (near, X[:50] + 2, X[:50] - 2, np.vstack([X[:50], between, X[:1] / 3]), X[:5] * 1e300):
+        with np.errstate(over="ignore"):
+            np.testing.assert_array_equal(apply(grid_map, rows, samples), twin(rows, X, samples))
 
 
 @needs_bytes
-def test_rows_nearly_on_the_grid_are_compared_as_they_are():
+def test_axes_are_computed_only_when_rows_off_the_grid_come():
+    X = make_rows("pixels", 900, 60)
+    n_calls = []
+    samples = np.arange(64, dtype=np.int32)[None]
+    one = _core.VoronoiMap(X, samples, [64], lambda: n_calls.append(1) or np.empty((60, 0)))
+    apply(one, X, samples)
+    assert not n_calls
+    for _ in range(2):
+        apply(one, X / 3, samples)
+        assert n_calls == [1]
+
+
+@needs_bytes
+def test_an_error_in_computing_axes_is_raised_and_the_next_call_tries_again():
+    X = make_rows("pixels", 900, 60)
+    samples = np.arange(64, dtype=np.int32)[None]
+    results = iter([np.full((60, 1), 7.0), np.empty((60, 0))])
+    one = _core.VoronoiMap(X, samples, [64], lambda: next(results))
+    with pytest.raises(ValueError, match="axes must be orthonormal"):
+        apply(one, X / 3, samples)
+    np.testing.assert_array_equal(apply(one, X / 3, samples), twin(X / 3, X, samples))
+
+
+@needs_bytes
+def test_rows_nearly_on_the_grid_are_compared_exactly():
     X = make_rows("raw pixels", 900, 60)
     grid_map, samples = map_of(X, 300)
     rows = X[:200] + np.random.default_rng(1).uniform(-0.01, 0.01, (200, 60))
-    is_done, cells = apply(grid_map, rows, samples)
-    assert is_done
-    np.testing.assert_array_equal(cells, twin(rows, X, samples))
+    np.testing.assert_array_equal(apply(grid_map, rows, samples), twin(rows, X, samples))
 
 
-@needs_bytes
-def test_bad_arguments_are_refused():
-    X = make_rows("counts", 900, 60)
+@pytest.mark.parametrize("kind", ["pixels", "far away"])
+def test_bad_arguments_are_refused(kind):
+    X = make_rows(kind, 900, 60)
     grid_map, samples = map_of(X, 64)
     with pytest.raises(ValueError, match="another number of columns"):
         apply(grid_map, X[:, :59], samples)
     with pytest.raises(ValueError, match="a column for each partitioning"):
         apply(grid_map, X, samples[:3])
-    with pytest.raises(ValueError, match="numbers of points"):
-        _core.find_grid_map(X, np.full((3, 4), 900, np.int32))
+    with pytest.raises(ValueError, match="an array for each size"):
+        grid_map.apply(X, [], 1)

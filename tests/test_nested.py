@@ -9,16 +9,17 @@ import pytest
 import sklearn
 from scipy import sparse
 
-from isokern import IsolationKernel, _core
+from isokern import IsolationKernel
 from isokern.fitted_map import LateMap
 from isokern.learners.nested import can_share, nested_cells
+from isokern.partitionings import voronoi_map
 from isokern.rows import core_rows, n_rows
 from test_voronoi import KINDS, make_points, twin
 
 
 def cells_of(rows, samples, sizes, threads=0):
     cells = [np.empty((n_rows(rows), len(samples)), np.min_scalar_type(size - 1)) for size in sizes]
-    _core.nested_cells(rows, samples.astype(np.int32), np.array(sizes, dtype=np.int64), cells, threads)
+    voronoi_map(rows, samples.astype(np.int32), sizes).apply(rows, cells, threads)
     return cells
 
 

@@ -18,7 +18,10 @@ auto draw_samples(std::int64_t n_rows, std::int64_t n_partitionings, std::int64_
     if (n_partitionings > std::numeric_limits<std::int64_t>::max() / sample_size)
         throw std::invalid_argument("the samples must be fewer than 2^63.");
     std::vector<std::int64_t> samples(static_cast<std::size_t>(n_partitionings * sample_size));
-    isokern::draw_samples(n_rows, n_partitionings, sample_size, seed, samples.data());
+    {
+        const nb::gil_scoped_release release;
+        isokern::draw_samples(n_rows, n_partitionings, sample_size, seed, samples.data());
+    }
     return to_array(std::move(samples));
 }
 

@@ -1,7 +1,6 @@
-// Applies a map of rows to cells, for the bindings of trees and of Voronoi cells.
+// Checks the arrays that Python passes for cells, for the bindings of trees and of Voronoi cells.
 //
-// In: a map, rows as NumPy arrays, and an array for the cells, whose dtype is Python's choice. Out: the array, filled.
-// The GIL is released while rows are mapped.
+// In: the shape of the cells, an array whose dtype is Python's choice. Out: an error if the array has another shape.
 #pragma once
 
 #include "bindings/arrays.hpp"
@@ -16,20 +15,6 @@ inline void check_output(std::int64_t n_rows, std::int64_t n_partitionings, cons
                 throw std::invalid_argument("cells must have a row for each row and a column for each partitioning.");
         },
         cells);
-}
-
-// cells[r, i] = the cell of row r in partitioning i, by any map      out: cells, whose dtype is Python's choice
-template <class Map>
-auto apply(const Map &map, std::int64_t n_partitionings, const RowsArgument &rows, const CellsOutput &cells,
-           int threads) {
-    const AnyRows any = view(rows);
-    const nb::gil_scoped_release release;
-    return std::visit(
-        [&](const auto &table, const auto &output) {
-            check_output(table.n_rows, n_partitionings, cells);
-            return map.apply(table, output.data(), threads);
-        },
-        any, cells);
 }
 
 } // namespace isokern::bindings

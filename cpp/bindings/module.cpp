@@ -5,7 +5,7 @@ namespace isokern::bindings {
 
 void register_common(nanobind::module_ &m);  // common.cpp: samples, input checks, shares of equal cells
 void register_trees(nanobind::module_ &m);   // trees.cpp: grow_trees, TreeMap
-void register_voronoi(nanobind::module_ &m); // voronoi.cpp: VoronoiMap, GridMap, nested_cells
+void register_voronoi(nanobind::module_ &m); // voronoi.cpp: VoronoiMap
 void register_online(nanobind::module_ &m);  // online.cpp: Rule, Clock, learning and scoring on cells, solve_svm
 void register_rivals(nanobind::module_ &m);  // rivals.cpp: KernelMachine, linear models, AdaRaker
 void register_text(nanobind::module_ &m);    // text.cpp: read_libsvm, write_libsvm

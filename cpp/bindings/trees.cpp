@@ -33,8 +33,21 @@ TreeMap make_tree_map(const Vector<double> &split, const Vector<std::int32_t> &c
     if (column.size() != n_nodes || left.size() != n_nodes || starts.size() < 2 ||
         starts.data()[starts.size() - 1] != static_cast<std::int64_t>(n_nodes))
         throw std::invalid_argument("the arrays of a forest must have the same length.");
+    const nb::gil_scoped_release release;
     return TreeMap(split.data(), column.data(), left.data(), starts.data(),
                    static_cast<std::int64_t>(starts.size()) - 1, n_columns, n_cells);
+}
+
+// cells[r, i] = the cell of row r in tree i      out: cells
+void find_cells(const TreeMap &map, const RowsArgument &rows, const CellsOutput &cells, int threads) {
+    const AnyRows any = view(rows);
+    const nb::gil_scoped_release release;
+    std::visit(
+        [&](const auto &table, const auto &output) {
+            check_output(table.n_rows, map.n_trees(), cells);
+            map.apply(table, output.data(), threads);
+        },
+        any, cells);
 }
 
 } // namespace
@@ -53,12 +66,7 @@ void register_trees(nb::module_ &m) {
             },
             "split"_a.noconvert(), "column"_a.noconvert(), "left"_a.noconvert(), "starts"_a.noconvert(), "n_columns"_a,
             "n_cells"_a)
-        .def(
-            "apply",
-            [](const TreeMap &map, const RowsArgument &rows, const CellsOutput &cells, int threads) {
-                apply(map, map.n_trees(), rows, cells, threads);
-            },
-            "rows"_a.noconvert(), "cells"_a.noconvert(), "threads"_a);
+        .def("apply", &find_cells, "rows"_a.noconvert(), "cells"_a.noconvert(), "threads"_a);
 }
 
 } // namespace isokern::bindings

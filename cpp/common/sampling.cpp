@@ -2,15 +2,14 @@
 //
 // In: n_rows, sample_size, seed. Out: distinct row numbers per partitioning. The shuffle works on an array a, which is
 // 0 .. n_rows - 1 at first, but step k touches only a[k] and one entry at or behind k. So the first sample_size entries
-// are stored as an array; of the others, only those that a swap has touched, in a hash table with linear probing.
+// are stored as an array; of the others, only those that a swap has touched, in a hash table.
 #include "common/sampling.hpp"
 
-#include <algorithm>
-#include <bit>
 #include <numeric>
 #include <utility>
 #include <vector>
 
+#include "common/hash_table.hpp"
 #include "common/random.hpp"
 #include "common/threads.hpp"
 
@@ -21,40 +20,23 @@ namespace {
 class Shuffle {
   public:
     explicit Shuffle(std::int64_t sample_size)
-        : front_(static_cast<std::size_t>(sample_size)),
-          touched_(std::bit_ceil(2 * static_cast<std::size_t>(sample_size))) {}
+        : front_(static_cast<std::size_t>(sample_size)), touched_(front_.size()) {}
 
     //  for k = 0, 1, ...:  j uniform in k .. n_rows - 1,  sample[k] = a[j],  a[j] = a[k]
     //  in: n_rows, draws      out: sample
     void draw(std::int64_t n_rows, Draws draws, std::int64_t *sample) {
         const auto sample_size = static_cast<std::int64_t>(front_.size());
         std::iota(front_.begin(), front_.end(), std::int64_t{0});
-        std::fill(touched_.begin(), touched_.end(), Touched{-1, -1});
+        touched_.clear();
         for (std::int64_t k = 0; k < sample_size; ++k) {
-            const auto other = k + static_cast<std::int64_t>(draws.below(static_cast<std::uint64_t>(n_rows - k)));
-            sample[k] = std::exchange(other < sample_size ? front_[other] : row_at(other), front_[k]);
+            const auto j = k + static_cast<std::int64_t>(draws.below(static_cast<std::uint64_t>(n_rows - k)));
+            sample[k] = std::exchange(j < sample_size ? front_[j] : touched_.get_or_insert(j, j), front_[k]);
         }
     }
 
   private:
-    struct Touched {
-        std::int64_t place, row;
-    };
-
-    // a[place] for place >= sample_size; an entry that no swap has touched equals its index. The table never fills up:
-    // it has at least twice as many slots as there are swaps.
-    std::int64_t &row_at(std::int64_t place) {
-        const std::size_t mask = touched_.size() - 1;
-        std::size_t k = (static_cast<std::uint64_t>(place) * kStep >> 32) & mask;
-        while (touched_[k].place >= 0 && touched_[k].place != place)
-            k = (k + 1) & mask;
-        if (touched_[k].place < 0)
-            touched_[k] = {place, place};
-        return touched_[k].row;
-    }
-
     std::vector<std::int64_t> front_;
-    std::vector<Touched> touched_;
+    HashTable<std::int64_t, std::int64_t> touched_; // j -> a[j] for j >= sample_size; an entry not in it is j itself
 };
 
 } // namespace

@@ -1,12 +1,10 @@
 // The loops of similarities.hpp: sums over columns for eight points at a time, and a vectorised exponential.
 //
-// In: a row and a panel of points. Out: eight sums or exponentials. Compiled once per instruction set, which
-// ISOKERN_ISA names; the rules of products_kernel.cpp on includes apply. Compiled without fused multiply-add, so that
-// all CPUs give the same numbers.
+// In: a row and a panel of points. Out: eight sums or exponentials. Compiled once per instruction set
+// (simd/for_isa.hpp), without fused multiply-add, so that all CPUs give the same numbers.
 #include "rivals/similarities.hpp"
 
-#define ISOKERN_JOIN_(a, b) a##b
-#define ISOKERN_JOIN(a, b) ISOKERN_JOIN_(a, b)
+#include "simd/for_isa.hpp"
 
 namespace isokern {
 namespace {
@@ -137,7 +135,7 @@ void decay(double factor, double *values, std::int64_t n) {
 
 } // namespace
 
-extern const Similarities ISOKERN_JOIN(similarities_, ISOKERN_ISA);
-const Similarities ISOKERN_JOIN(similarities_, ISOKERN_ISA) = {sparse_sums, dense_sums, decay};
+extern const Similarities ISOKERN_FOR_ISA(similarities);
+const Similarities ISOKERN_FOR_ISA(similarities) = {sparse_sums, dense_sums, decay};
 
 } // namespace isokern

@@ -1,17 +1,14 @@
-// The loops of products.hpp: GEMM micro-kernels with register blocking (compare BLIS), int8 dot products, and scans.
+// The loops of products.hpp: GEMM micro-kernels with register blocking (compare BLIS), and int8 dot products.
 //
-// In: packed rows and points. Out: bounds, and candidates among them. Compiled once per instruction set, which
-// ISOKERN_ISA names. So this file must not include headers with inline functions: of several compiled copies the linker
-// keeps one, possibly one that older CPUs cannot run. Portable code uses the compiler's vector extension; AVX-512 and
-// VNNI have intrinsics where the compiler does not find the instruction.
+// In: packed rows and points. Out: bounds. Compiled once per instruction set (for_isa.hpp). Portable code uses the
+// compiler's vector extension; AVX-512 and VNNI have intrinsics where the compiler does not find the instruction.
 #include "simd/products.hpp"
+
+#include "simd/for_isa.hpp"
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
 #endif
-
-#define ISOKERN_JOIN_(a, b) a##b
-#define ISOKERN_JOIN(a, b) ISOKERN_JOIN_(a, b)
 
 namespace isokern {
 namespace {
@@ -25,18 +22,17 @@ constexpr int kLanes = 8, kGroup = 6;
 constexpr int kLanes = 4, kGroup = 3;
 #endif
 constexpr int kVectors = kPanel / kLanes;
-constexpr std::int64_t kBlock = 64; // columns of a partial sum; n_roundings relies on it
 
 typedef float Vector __attribute__((vector_size(kLanes * sizeof(float)), aligned(4), may_alias));
 
 //  bounds[g, p] = offsets[p] - 2 sum_j rows[j, g] panel[j, p]      for a group of rows and a panel of points
-// Sums kBlock columns at a time and adds the results up, because long sums in float32 lose precision. fetches_next
+// Sums kSummed columns at a time and adds the results up, because long sums in float32 lose precision. fetches_next
 // prefetches the next panel meanwhile.
 template <bool fetches_next>
 void multiply(const float *rows, std::int64_t n_columns, const float *panel, const float *offsets, float *bounds,
               std::int64_t stride) {
-    for (std::int64_t begin = 0; begin == 0 || begin < n_columns; begin += kBlock) {
-        const std::int64_t end = begin + kBlock < n_columns ? begin + kBlock : n_columns;
+    for (std::int64_t begin = 0; begin == 0 || begin < n_columns; begin += kSummed) {
+        const std::int64_t end = begin + kSummed < n_columns ? begin + kSummed : n_columns;
         Vector sums[kGroup][kVectors] = {};
         for (std::int64_t j = begin; j < end; ++j) {
             Vector point[kVectors];
@@ -98,24 +94,24 @@ template <int n> void multiply_at(const float *row, std::int64_t n_columns, cons
 
 // Four points at a time share the loads of the row, while the next four are prefetched.
 void lower_bounds_at(const float *row, std::int64_t n_columns, const float *points, const float *offsets,
-                     const std::int32_t *places, std::int64_t n, float *bounds) {
+                     const std::int32_t *indices, std::int64_t n, float *bounds) {
     constexpr int kTogether = 4;
     const float *here[kTogether];
     std::int64_t k = 0;
     for (; k + kTogether <= n; k += kTogether) {
         for (int l = 0; l < kTogether; ++l)
-            here[l] = points + places[k + l] * n_columns;
+            here[l] = points + indices[k + l] * n_columns;
         for (std::int64_t ahead = k + kTogether; ahead < n && ahead < k + 2 * kTogether; ++ahead)
             for (std::int64_t j = 0; j < n_columns; j += 16)
-                __builtin_prefetch(points + places[ahead] * n_columns + j);
+                __builtin_prefetch(points + indices[ahead] * n_columns + j);
         multiply_at<kTogether>(row, n_columns, here, bounds + k);
     }
     for (; k < n; ++k) {
-        here[0] = points + places[k] * n_columns;
+        here[0] = points + indices[k] * n_columns;
         multiply_at<1>(row, n_columns, here, bounds + k);
     }
     for (k = 0; k < n; ++k)
-        bounds[k] = offsets[places[k]] - 2.0f * bounds[k];
+        bounds[k] = offsets[indices[k]] - 2.0f * bounds[k];
 }
 
 #if defined(__AVX512VNNI__)
@@ -183,135 +179,9 @@ void byte_distances(const std::int8_t *rows, const std::int32_t *row_offsets, st
 constexpr auto byte_distances = nullptr;
 #endif
 
-#if defined(__AVX512F__)
-std::int64_t places_within(const float *bounds, std::int64_t n, float limit, std::int32_t *places) {
-    const __m512 limits = _mm512_set1_ps(limit);
-    const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    std::int64_t found = 0;
-    for (std::int64_t k = 0; k < n; k += 16) {
-        const __mmask16 is_there = n - k < 16 ? static_cast<__mmask16>((1 << (n - k)) - 1) : 0xffff;
-        const __mmask16 is_within =
-            _mm512_mask_cmp_ps_mask(is_there, _mm512_maskz_loadu_ps(is_there, bounds + k), limits, _CMP_LE_OQ);
-        if (is_within) {
-            const __m512i here = _mm512_add_epi32(lanes, _mm512_set1_epi32(static_cast<int>(k)));
-            _mm512_mask_compressstoreu_epi32(places + found, is_within, here);
-            found += __builtin_popcount(is_within);
-        }
-    }
-    return found;
-}
-#else
-// Tests 32 bounds at once, which the compiler vectorises; indices are written only if one of them is within the limit.
-std::int64_t places_within(const float *bounds, std::int64_t n, float limit, std::int32_t *places) {
-    std::int64_t found = 0, k = 0;
-    for (; k + 32 <= n; k += 32) {
-        int any = 0;
-        for (int l = 0; l < 32; ++l)
-            any |= bounds[k + l] <= limit;
-        if (any)
-            for (int l = 0; l < 32; ++l) {
-                places[found] = static_cast<std::int32_t>(k + l);
-                found += bounds[k + l] <= limit;
-            }
-    }
-    for (; k < n; ++k) {
-        places[found] = static_cast<std::int32_t>(k);
-        found += bounds[k] <= limit;
-    }
-    return found;
-}
-#endif
-
-void first_places(const std::uint16_t *const *points, std::int64_t n, std::int64_t n_samples, std::uint16_t *first) {
-    for (std::int64_t i = 0; i < n_samples; i += kTogether) {
-        std::uint16_t places[kTogether];
-        for (int l = 0; l < kTogether; ++l)
-            places[l] = kNowhere;
-        for (std::int64_t k = 0; k < n; ++k)
-            for (int l = 0; l < kTogether; ++l)
-                places[l] = points[k][i + l] < places[l] ? points[k][i + l] : places[l];
-        for (int l = 0; l < kTogether; ++l)
-            first[i + l] = places[l];
-    }
-}
-
-#if defined(__AVX512F__)
-void running_minima(const float *bounds, const std::int32_t *numbers, std::int64_t begin, std::int64_t end,
-                    float *least, float *second, std::int32_t *at) {
-    __m512 first = _mm512_loadu_ps(least), next = _mm512_loadu_ps(second);
-    __m512i place = _mm512_loadu_si512(at);
-    for (std::int64_t k = begin; k < end; ++k) {
-        const __m512 bound = _mm512_i32gather_ps(_mm512_loadu_si512(numbers + k * kPanel), bounds, sizeof(float));
-        const __mmask16 is_less = _mm512_cmp_ps_mask(bound, first, _CMP_LT_OQ);
-        next = _mm512_min_ps(next, _mm512_max_ps(first, bound));
-        first = _mm512_min_ps(first, bound);
-        place = _mm512_mask_set1_epi32(place, is_less, static_cast<int>(k));
-    }
-    _mm512_storeu_ps(least, first);
-    _mm512_storeu_ps(second, next);
-    _mm512_storeu_si512(at, place);
-}
-
-bool walk(const std::uint16_t *const *steps, std::int64_t n_steps, std::uint16_t size, std::int64_t n_samples,
-          std::uint16_t *found) {
-    const __m512i sizes = _mm512_set1_epi16(static_cast<short>(size)), nowhere = _mm512_set1_epi16(-1);
-    bool is_any_open = false;
-    for (std::int64_t i = 0; i < n_samples; i += kTogether) {
-        __m512i places = _mm512_loadu_si512(found + i);
-        __mmask32 is_open = _mm512_cmpeq_epu16_mask(places, nowhere);
-        for (std::int64_t k = 0; is_open && k < n_steps; ++k) {
-            const __m512i here = _mm512_loadu_si512(steps[k] + i);
-            const __mmask32 is_first = _mm512_mask_cmplt_epu16_mask(is_open, here, sizes);
-            places = _mm512_mask_mov_epi16(places, is_first, here);
-            is_open &= ~is_first;
-        }
-        _mm512_storeu_si512(found + i, places);
-        is_any_open |= is_open != 0;
-    }
-    return is_any_open;
-}
-#else
-// The same without intrinsics; the compiler vectorises the inner loops.
-void running_minima(const float *bounds, const std::int32_t *numbers, std::int64_t begin, std::int64_t end,
-                    float *least, float *second, std::int32_t *at) {
-    for (std::int64_t k = begin; k < end; ++k)
-        for (int l = 0; l < kPanel; ++l) {
-            const float bound = bounds[numbers[k * kPanel + l]];
-            const float larger = least[l] < bound ? bound : least[l];
-            second[l] = larger < second[l] ? larger : second[l];
-            at[l] = bound < least[l] ? static_cast<std::int32_t>(k) : at[l];
-            least[l] = bound < least[l] ? bound : least[l];
-        }
-}
-
-bool walk(const std::uint16_t *const *steps, std::int64_t n_steps, std::uint16_t size, std::int64_t n_samples,
-          std::uint16_t *found) {
-    bool is_any_open = false;
-    for (std::int64_t i = 0; i < n_samples; i += kTogether) {
-        std::uint16_t places[kTogether], n_open = 1;
-        for (int l = 0; l < kTogether; ++l)
-            places[l] = found[i + l];
-        for (std::int64_t k = 0; n_open && k < n_steps; ++k) {
-            n_open = 0;
-            for (int l = 0; l < kTogether; ++l) {
-                const std::uint16_t here = steps[k][i + l];
-                places[l] = places[l] == kNowhere && here < size ? here : places[l];
-                n_open = static_cast<std::uint16_t>(n_open + (places[l] == kNowhere));
-            }
-        }
-        for (int l = 0; l < kTogether; ++l) {
-            found[i + l] = places[l];
-            is_any_open |= places[l] == kNowhere;
-        }
-    }
-    return is_any_open;
-}
-#endif
-
 } // namespace
 
-extern const Products ISOKERN_JOIN(products_, ISOKERN_ISA);
-const Products ISOKERN_JOIN(products_, ISOKERN_ISA) = {kGroup,        lower_bounds,   lower_bounds_at, byte_distances,
-                                                       places_within, running_minima, first_places,    walk};
+extern const Products ISOKERN_FOR_ISA(products);
+const Products ISOKERN_FOR_ISA(products) = {kGroup, lower_bounds, lower_bounds_at, byte_distances};
 
 } // namespace isokern

@@ -1,17 +1,15 @@
 // The loops of trees/dense_traversal.hpp: SIMD traversal of trees with a compacted work list (AVX-512), and a scalar
 // version.
 //
-// In: packed trees, a tile of rows. Out: the leaf of each row in each tree. Compiled once per instruction set, which
-// ISOKERN_ISA names. So this file must not include headers with inline functions: of several compiled copies the linker
-// keeps one, possibly one that older CPUs cannot run.
+// In: packed trees, a tile of rows. Out: the leaf of each row in each tree. Compiled once per instruction set
+// (simd/for_isa.hpp).
 #include "trees/dense_traversal.hpp"
+
+#include "simd/for_isa.hpp"
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
 #endif
-
-#define ISOKERN_JOIN_(a, b) a##b
-#define ISOKERN_JOIN(a, b) ISOKERN_JOIN_(a, b)
 
 namespace isokern {
 namespace {
@@ -249,7 +247,7 @@ void descend(const PackedForest &forest, std::int64_t n_trees, const RowTile<Exa
 
 } // namespace
 
-extern const Descents ISOKERN_JOIN(descents_, ISOKERN_ISA);
-const Descents ISOKERN_JOIN(descents_, ISOKERN_ISA) = {descend<float>, descend<double>};
+extern const Descents ISOKERN_FOR_ISA(descents);
+const Descents ISOKERN_FOR_ISA(descents) = {descend<float>, descend<double>};
 
 } // namespace isokern

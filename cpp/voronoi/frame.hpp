@@ -2,7 +2,7 @@
 //
 // In: the points of a pool; then rows as doubles. Out: (x - centre) * scale as float32, and its squared length. The
 // centre is the mean of the points; the scale is a power of two that brings their coordinates to at most 1, so scaling
-// is exact. Also home of the definition of distance that all fast paths must agree with.
+// is exact.
 #pragma once
 
 #include <algorithm>
@@ -12,11 +12,9 @@
 #include <vector>
 
 #include "common/rows.hpp"
+#include "voronoi/rounding.hpp"
 
 namespace isokern {
-
-// Beyond these magnitudes squares overflow or underflow in float64; bounds are then not used, only the distance itself.
-constexpr double kTooLarge = 1e140, kTooSmall = 1e-140;
 
 class Frame {
   public:
@@ -55,7 +53,7 @@ class Frame {
             values[static_cast<std::int64_t>(j) * stride] = static_cast<float>(value);
             square += value * value;
         }
-        return is_usable_ && square < 1e30 ? static_cast<float>(square) : HUGE_VALF;
+        return is_usable_ && square < kLargestSquare ? static_cast<float>(square) : HUGE_VALF;
     }
 
   private:
@@ -63,17 +61,5 @@ class Frame {
     double scale_ = 1.0;
     bool is_usable_ = true; // false: the points' magnitudes are beyond kTooLarge or kTooSmall
 };
-
-//  sum_j (row[j] - point[j])^2
-// The squared distance by its definition (voronoi/voronoi_map.hpp): in float64, columns ascending, without fused
-// multiply-add.
-template <class Value> double distance(std::span<const double> row, const Value *point) {
-    double sum = 0.0;
-    for (std::size_t j = 0; j < row.size(); ++j) {
-        const double difference = row[j] - static_cast<double>(point[j]);
-        sum += difference * difference;
-    }
-    return sum;
-}
 
 } // namespace isokern

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <bit>
 #include <cmath>
@@ -16,10 +15,10 @@
 #include <span>
 #include <vector>
 
-#include "common/random.hpp"
+#include "common/hash_table.hpp"
 #include "common/rows.hpp"
 #include "common/threads.hpp"
-#include "voronoi/frame.hpp"
+#include "voronoi/rounding.hpp"
 
 namespace isokern {
 
@@ -77,7 +76,7 @@ class Grid {
     static constexpr std::int64_t kMostColumns = 1 << 15; // n_columns * 255^2 must fit into int32
 
   private:
-    // A set of at most 256 distinct values: a hash table with linear probing.
+    // A set of at most 256 distinct values.
     class Few {
       public:
         // Adds a value; returns false if there are too many. The last value is tested first, as values often repeat.
@@ -85,21 +84,18 @@ class Grid {
             if (!values_.empty() && value == last_)
                 return true;
             last_ = value;
-            std::size_t at = mix(std::bit_cast<std::uint64_t>(value)) % table_.size();
-            for (; table_[at] != 0; at = (at + 1) % table_.size())
-                if (values_[table_[at] - 1] == value)
-                    return true;
-            if (values_.size() == 256)
-                return false;
-            values_.push_back(value);
-            table_[at] = static_cast<std::uint16_t>(values_.size());
-            return true;
+            const auto key = std::bit_cast<std::uint64_t>(value + 0.0); // -0.0 + 0.0 is 0.0
+            table_.get_or_insert(key, 0);
+            if (table_.size() > values_.size())
+                values_.push_back(value);
+            return values_.size() <= kMost;
         }
 
         const std::vector<double> &values() const { return values_; }
 
       private:
-        std::array<std::uint16_t, 1024> table_{}; // 1 + index into values_; 0: free
+        static constexpr std::size_t kMost = 256;
+        HashTable<std::uint64_t, std::int32_t> table_{2 * kMost}; // the keys of values_
         std::vector<double> values_;
         double last_ = 0.0;
     };

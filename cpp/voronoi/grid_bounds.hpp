@@ -1,22 +1,24 @@
-// Squared distances between quantised rows and points, from int8 dot products (VNNI), as bounds for nested_search.hpp.
+// Squared distances between quantised rows and points, from int8 dot products (VNNI).
 //
-// In: points and rows on a grid. Out: what nested_bounds.hpp describes: bounds, and by how much they may be off. With
+// In: points on a grid (grid.hpp) and which of them are in the pool; then rows. Out: what bounds.hpp describes. With
 // levels q, |q_x - q_z|^2 = |q_x|^2 + |q_z|^2 - 2 q_x.q_z. The instruction multiplies unsigned by signed bytes, so rows
 // are stored as s = q_x - 128, and -2 q_x.q_z = -2 s.q_z - 256 sum(q_z); the last term goes into the points' offsets.
 #pragma once
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "common/densify.hpp"
 #include "common/rows.hpp"
 #include "common/threads.hpp"
 #include "simd/products.hpp"
-#include "voronoi/frame.hpp"
+#include "voronoi/distance.hpp"
 #include "voronoi/grid.hpp"
-#include "voronoi/pool_search.hpp"
 
 namespace isokern {
 
@@ -32,7 +34,10 @@ template <class Value> std::optional<Grid> find_usable_grid(const DenseRows<Valu
     return find_usable_grid(values, rows.n_columns, false);
 }
 
+// Sparse points of many columns are not densified, so they use no grid.
 template <class Value> std::optional<Grid> find_usable_grid(const CsrRows<Value> &rows) {
+    if (rows.n_columns > kFewColumns)
+        return std::nullopt;
     const std::int64_t n_stored = rows.starts[rows.n_rows] - rows.starts[0];
     const std::span values(rows.values + rows.starts[0], static_cast<std::size_t>(n_stored));
     return find_usable_grid(values, rows.n_columns, n_stored < rows.n_rows * rows.n_columns);
@@ -41,12 +46,11 @@ template <class Value> std::optional<Grid> find_usable_grid(const CsrRows<Value>
 // Quantises one row at a time, and packs it.
 class GridRow {
   public:
-    GridRow(const Grid &grid, std::int64_t n_columns)
-        : grid_(grid), row_(static_cast<std::size_t>(n_columns)), numbers_(row_.size()) {}
+    GridRow(const Grid &grid, std::int64_t n_columns) : grid_(grid), numbers_(static_cast<std::size_t>(n_columns)) {}
 
     // Quantises row r; returns its distance from the grid, in steps.
     template <class Rows> double enter(const Rows &rows, std::int64_t r) {
-        load_dense(rows, r, row_);
+        load(rows, r, row_);
         const double off = grid_.enter(row_, numbers_);
         sum_ = sum_of_squares_ = 0;
         for (const std::int32_t number : numbers_) {
@@ -74,17 +78,18 @@ class GridRow {
     std::int32_t sum_ = 0, sum_of_squares_ = 0;
 };
 
-// The points on the grid, packed. Scratch computes the bounds of rows, for one thread.
 template <class Value> class GridBounds {
   public:
+    using Points = DenseRows<Value>;
+    static constexpr bool kAtOnce = false;
     template <class Rows> class Scratch;
 
-    GridBounds(const DenseRows<Value> &points, const Grid &grid, std::span<const std::int32_t> numbers)
-        : points_(points), grid_(grid), n_quads_((points.n_columns + 3) / 4),
-          panels_((numbers.size() / kPanel + 1) * kPanel * static_cast<std::size_t>(n_quads_ * 4)),
-          offsets_((numbers.size() / kPanel + 1) * kPanel) {
+    GridBounds(const Points &points, std::span<const std::int32_t> numbers, const Grid &grid)
+        : grid_(grid), n_quads_((points.n_columns + 3) / 4),
+          offsets_(static_cast<std::size_t>(n_panels(std::ssize(numbers)) * kPanel)),
+          panels_(offsets_.size() * static_cast<std::size_t>(n_quads_ * 4)) {
         std::vector<double> off(numbers.size());
-        parallel_tiles(static_cast<std::int64_t>(numbers.size()), 16 * kPanel, 0, [&] {
+        parallel_tiles(std::ssize(numbers), 16 * kPanel, 0, [&] {
             return [&, point = GridRow(grid_, points.n_columns)](std::int64_t begin, std::int64_t end) mutable {
                 for (std::int64_t p = begin; p < end; ++p) {
                     off[p] = point.enter(points, numbers[p]);
@@ -97,26 +102,34 @@ template <class Value> class GridBounds {
         furthest_off_ = *std::max_element(off.begin(), off.end());
     }
 
-    const Grid &grid() const { return grid_; }
-    std::int64_t n_columns() const { return points_.n_columns; }
-
-    // Computes bounds of these rows, at most `tile` rows at a time.
     template <class Rows> Scratch<Rows> of(const Rows &rows, std::int64_t tile) const { return {*this, rows, tile}; }
 
+    // Whether all rows are near enough to the grid for tight bounds: 0.01 steps in the root mean square over columns.
+    template <class Rows> bool serves(const Rows &rows, int threads) const {
+        const double most = 0.01 * std::sqrt(static_cast<double>(rows.n_columns));
+        std::atomic<bool> are_on{true};
+        parallel_tiles(rows.n_rows, 64, threads, [&] {
+            return [&, row = GridRow(grid_, rows.n_columns)](std::int64_t begin, std::int64_t end) mutable {
+                for (std::int64_t r = begin; are_on && r < end; ++r)
+                    if (!(row.enter(rows, r) <= most))
+                        are_on = false;
+            };
+        });
+        return are_on;
+    }
+
   private:
-    DenseRows<Value> points_;
     Grid grid_;
     std::int64_t n_quads_;
-    double furthest_off_ = 0.0; // the largest distance of a point from the grid, in steps
-    std::vector<std::uint8_t> panels_;
     std::vector<std::int32_t> offsets_; // by point: |q_z|^2 - 256 sum(q_z)
+    std::vector<std::uint8_t> panels_;
+    double furthest_off_ = 0.0; // the largest distance of a point from the grid, in steps
 };
 
 template <class Value> template <class Rows> class GridBounds<Value>::Scratch {
   public:
     Scratch(const GridBounds &table, const Rows &rows, std::int64_t tile)
-        : table_(table), rows_(rows), products_(best_products()), row_(static_cast<std::size_t>(rows.n_columns)),
-          numbers_(table.grid_, rows.n_columns),
+        : table_(table), rows_(rows), products_(best_products()), numbers_(table.grid_, rows.n_columns),
           packed_(static_cast<std::size_t>((tile + kByteGroup) * table.n_quads_ * 4)),
           row_offsets_(static_cast<std::size_t>(tile + kByteGroup)), off_(static_cast<std::size_t>(tile)) {}
 
@@ -151,14 +164,10 @@ template <class Value> template <class Rows> class GridBounds<Value>::Scratch {
                table_.grid_.longest_square(rows_.n_columns) < 0x1p24;
     }
 
-    void load(std::int64_t r) { load_dense(rows_, r, row_); }
-    double distance_to(std::int32_t point) const { return distance(row_, table_.points_.row(point)); }
-
   private:
     const GridBounds &table_;
     const Rows &rows_;
     const Products &products_;
-    std::vector<double> row_;
     GridRow numbers_;
     std::vector<std::int8_t> packed_;
     std::vector<std::int32_t> row_offsets_;

@@ -2,7 +2,7 @@
 //
 // In: CSR points; then a row's non-zero entries. Out: the dot product with every point, and the points' squared
 // lengths. For each column, a posting list holds the points that store it. A row reads the lists of its own columns
-// only, so the cost is the number of stored values that it shares with the points. The exact distance is here too.
+// only, so the cost is the number of stored values that it shares with the points.
 #pragma once
 
 #include <algorithm>
@@ -12,33 +12,11 @@
 
 #include "common/column_numbers.hpp"
 #include "common/rows.hpp"
-#include "voronoi/frame.hpp"
+#include "voronoi/distance.hpp"
+#include "voronoi/rounding.hpp"
 
 namespace isokern {
 
-struct Entry {
-    std::int32_t column;
-    double value;
-    bool operator==(const Entry &) const = default;
-};
-
-// Lists the non-zero values of row r, columns ascending.
-template <class Rows> void load_entries(const Rows &rows, std::int64_t r, std::vector<Entry> &entries) {
-    entries.clear();
-    for_each_nonzero(rows, r, [&](std::int32_t column, double value) { entries.push_back({column, value}); });
-}
-
-// The squared length of a row.
-inline double square_of(const std::vector<Entry> &row) {
-    double square = 0.0;
-    for (const Entry &entry : row)
-        square += entry.value * entry.value;
-    return square;
-}
-
-// Sums are in float64. With u = 2^-53 and m stored values in row and point together, a squared distance from these
-// products is off by at most kappa (|x|^2 + |z|^2), kappa = (3 m + 32) u; that includes the rounding errors of the
-// exact distance itself.
 class InvertedIndex {
   public:
     // Indexes the points with these numbers.
@@ -55,7 +33,7 @@ class InvertedIndex {
                     by_column.emplace_back();
                 by_column[number].push_back({static_cast<std::int32_t>(p), value});
             });
-            longest_ = std::max(longest_, n_stored);
+            most_stored_ = std::max(most_stored_, n_stored);
             is_usable_ = is_usable_ && squares_[p] < kTooLarge * kTooLarge;
         }
         flatten(by_column);
@@ -66,10 +44,8 @@ class InvertedIndex {
     // Whether the products of a row of this squared length cannot overflow.
     bool can_multiply(double square) const { return is_usable_ && square < kTooLarge * kTooLarge; }
 
-    // kappa for this row and the point with the most stored values.
-    double kappa(const std::vector<Entry> &row) const {
-        return (3.0 * static_cast<double>(static_cast<std::int64_t>(row.size()) + longest_) + 32.0) * 0x1p-53;
-    }
+    // The number of non-zero values of the point that has most of them.
+    std::int64_t most_stored() const { return most_stored_; }
 
     //  products[p] = sum_j row[j] points[p, j]      in: row      out: products
     void multiply(const std::vector<Entry> &row, std::vector<double> &products) const {
@@ -99,32 +75,12 @@ class InvertedIndex {
         }
     }
 
-    std::vector<double> squares_;              // by point: |z|^2
-    std::int64_t longest_ = 0;                 // the most stored values of a point
+    std::vector<double> squares_; // by point: |z|^2
+    std::int64_t most_stored_ = 0;
     bool is_usable_ = true;                    // no squared length is too large
     ColumnNumbers columns_;                    // column -> its posting list
     std::vector<std::int64_t> posting_starts_; // posting list -> its first posting
     std::vector<Posting> postings_;
 };
-
-//  sum_j (row[j] - points[point, j])^2
-// The squared distance by its definition (voronoi/voronoi_map.hpp). Columns that neither stores add 0, so a merge of
-// the two sorted lists adds the same numbers in the same order as a sum over all columns.
-template <class Value>
-double distance(const std::vector<Entry> &row, const CsrRows<Value> &points, std::int32_t point) {
-    double sum = 0.0;
-    auto entry = row.begin();
-    for_each_nonzero(points, point, [&](std::int32_t column, double value) {
-        for (; entry != row.end() && entry->column < column; ++entry)
-            sum += entry->value * entry->value;
-        double difference = -value;
-        if (entry != row.end() && entry->column == column)
-            difference = (entry++)->value - value;
-        sum += difference * difference;
-    });
-    for (; entry != row.end(); ++entry)
-        sum += entry->value * entry->value;
-    return sum;
-}
 
 } // namespace isokern

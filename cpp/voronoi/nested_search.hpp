@@ -1,7 +1,7 @@
 // Nearest points of rows in nested samples (prefixes of each other), for all sizes: brute force with shared distances.
 //
-// In: the samples; rows whose distances are bounded as in nested_bounds.hpp. Out: for each size, cells. Bounds of a row
-// to all points of the pool are computed once, whatever the number of samples and sizes. Then:
+// In: points, samples and sizes; then rows. Out: for each size, cells. Bounds (bounds.hpp) of a row to all points of
+// the pool are computed once, whatever the number of samples and sizes. Then:
 //  - Small sizes, up to n_few: running minima over the first points of each sample, read off at each size. Exact
 //    distances decide where the two smallest bounds are closer than their rounding error.
 //  - Large sizes: the minima of the first n_few points limit how far the nearest point of any larger prefix can be.
@@ -17,33 +17,33 @@
 
 #include "common/threads.hpp"
 #include "simd/products.hpp"
-#include "voronoi/nested.hpp"
+#include "voronoi/distance.hpp"
+#include "voronoi/engine.hpp"
 #include "voronoi/nested_walk.hpp"
-#include "voronoi/pool_search.hpp"
+#include "voronoi/pool.hpp"
+#include "voronoi/scans.hpp"
 
 namespace isokern {
 
-constexpr std::int64_t kLargestNestedSize = kNowhere;
+constexpr std::int64_t kLargestNestedSize = kNowhere; // places have 16 bits
 
 // The samples, prepared for the search; shared by all threads.
 struct NestedSamples {
-    std::int64_t n_samples;
-    std::vector<std::int64_t> sizes; // ascending
+    std::span<const std::int64_t> sizes; // ascending
     Pool pool;
     std::int64_t n_few;                // length of the prefix of each sample that running minima cover
     std::int64_t n_first;              // points of the pool that are in such a prefix, rounded up to whole panels
-    std::vector<std::uint16_t> places; // of each point in each sample, for walks (products.hpp), [pool][width()]
-    // The first n_few points of each sample, as numbers in the pool: [n_samples / kPanel][n_few][kPanel]. n_first,
+    std::vector<std::uint16_t> places; // of each point in each sample, for walks (scans.hpp), [pool][width()]
+    // The first n_few points of each sample, as numbers in the pool: [n_samples / kMinima][n_few][kMinima]. n_first,
     // whose bound is infinite, stands for a point that repeats an earlier one, and for padding.
     std::vector<std::int32_t> numbers;
 
-    NestedSamples(const std::vector<std::int32_t> &first_equal, std::span<const std::int32_t> samples,
-                  std::int64_t n_samples, std::span<const std::int64_t> sizes, bool are_all_first)
-        : n_samples(n_samples), sizes(sizes.begin(), sizes.end()),
-          pool(first_equal, samples.data(), n_samples, sizes.back()),
-          n_few(std::min<std::int64_t>(n_samples > kManySamples ? 128 : 256, sizes.back())),
+    template <class Points>
+    NestedSamples(const Points &points, const Samples &samples, bool are_all_first)
+        : sizes(samples.sizes), pool(points, samples),
+          n_few(std::min<std::int64_t>(samples.n > kManySamples ? 128 : 256, samples.largest())),
           n_first(are_all_first ? pool.size() : std::min(pool.size(), n_panels(count_first()) * kPanel)),
-          numbers(static_cast<std::size_t>(n_panels(n_samples) * kPanel * n_few), static_cast<std::int32_t>(n_first)) {
+          numbers(static_cast<std::size_t>(n_minima() * n_few), static_cast<std::int32_t>(n_first)) {
         for (std::int64_t p = 0; p < n_first; ++p)
             for (std::int64_t k = pool.member_starts[p]; k < pool.member_ends[p]; ++k)
                 if (pool.members[k].place < n_few)
@@ -58,10 +58,11 @@ struct NestedSamples {
 
     static constexpr std::int64_t kManySamples = 256; // with more, n_few is smaller: a walk serves all samples at once
 
-    static std::int64_t n_panels(std::int64_t n) { return (n + kPanel - 1) / kPanel; }
+    std::int64_t n_samples() const { return pool.n_partitionings; }
 
-    // n_samples, rounded up for walks.
-    std::int64_t width() const { return (n_samples + kTogether - 1) / kTogether * kTogether; }
+    // n_samples, rounded up for running minima and for walks.
+    std::int64_t n_minima() const { return (n_samples() + kMinima - 1) / kMinima * kMinima; }
+    std::int64_t width() const { return (n_samples() + kTogether - 1) / kTogether * kTogether; }
 
     // Floats for a row's bounds to the first n_first points, with at least one infinite bound behind them.
     std::int64_t stride() const { return (n_first / kPanel + 1) * kPanel; }
@@ -80,29 +81,64 @@ struct NestedSamples {
 
     std::int32_t &number_at(Member member) {
         const std::int64_t i = member.partitioning;
-        return numbers[(i / kPanel * n_few + member.place) * kPanel + i % kPanel];
+        return numbers[(i / kMinima * n_few + member.place) * kMinima + i % kMinima];
     }
 };
 
-// Finds the cells of tiles of rows; Rows computes bounds (nested_bounds.hpp). Owns the scratch buffers of one thread.
-template <class Rows> class NestedWorker {
+template <class Bounds> class NestedSearch final : public Engine {
   public:
-    NestedWorker(const NestedSamples &nested, Rows rows, std::int64_t tile, std::span<const CellsOut> cells)
-        : nested_(nested), cells_(cells), products_(best_products()), rows_(std::move(rows)),
-          n_small_(nested.n_small()), n_large_(static_cast<std::int64_t>(nested.sizes.size()) - n_small_),
-          stride_(nested.stride()), bounds_(static_cast<std::size_t>((tile + rows_.group()) * stride_)),
+    using Points = typename Bounds::Points;
+
+    //   given: further arguments of Bounds
+    template <class... Given>
+    NestedSearch(const Points &points, const Samples &samples, const Given &...given)
+        : points_(points), nested_(points, samples, Bounds::kAtOnce), bounds_(points, nested_.pool.points, given...) {}
+
+    bool serves(const AnyRows &rows, int threads) const override {
+        if constexpr (requires { bounds_.serves(std::get<0>(rows), threads); })
+            return std::visit([&](const auto &table) { return bounds_.serves(table, threads); }, rows);
+        return true;
+    }
+
+    void apply(const AnyRows &rows, std::span<const CellsOut> cells, int threads) const override {
+        constexpr std::int64_t kTile = 192, kTileBytes = 1LL << 26; // at most so many rows, and bytes of their bounds
+        std::visit(
+            [&]<class Rows>(const Rows &table) {
+                const std::int64_t row_bytes = nested_.stride() * static_cast<std::int64_t>(sizeof(float));
+                const std::int64_t fitting = kTileBytes / row_bytes / kPanel * kPanel;
+                const std::int64_t tile = std::min(table.n_rows, std::clamp<std::int64_t>(fitting, kPanel, kTile));
+                parallel_tiles(table.n_rows, tile, threads, [&] { return Worker<Rows>(*this, table, tile, cells); });
+            },
+            rows);
+    }
+
+  private:
+    template <class Rows> class Worker;
+
+    Points points_;
+    NestedSamples nested_;
+    Bounds bounds_;
+};
+
+// Finds the cells of tiles of rows; owns the scratch buffers of one thread.
+template <class Bounds> template <class Rows> class NestedSearch<Bounds>::Worker {
+  public:
+    Worker(const NestedSearch &engine, const Rows &rows, std::int64_t tile, std::span<const CellsOut> cells)
+        : nested_(engine.nested_), cells_(cells), scans_(best_scans()), rows_(engine.bounds_.of(rows, tile)),
+          n_small_(nested_.n_small()), n_large_(std::ssize(nested_.sizes) - n_small_), stride_(nested_.stride()),
+          bounds_(static_cast<std::size_t>((tile + rows_.group()) * stride_)),
           block_(static_cast<std::size_t>(rows_.group() * kBlock * kPanel)), near_(static_cast<std::size_t>(tile)),
-          limits_(near_.size()), places_(static_cast<std::size_t>(nested.pool.size())),
-          least_(static_cast<std::size_t>(NestedSamples::n_panels(nested.n_samples) * kPanel)), second_(least_.size()),
-          at_(least_.size()), found_(nested.sizes.size() * static_cast<std::size_t>(nested.width())),
-          distances_(nested.pool),
-          walk_(nested.places, nested.width(), std::span(nested.sizes).subspan(static_cast<std::size_t>(n_small_)),
+          limits_(near_.size()), indices_(static_cast<std::size_t>(nested_.pool.size())),
+          least_(static_cast<std::size_t>(nested_.n_minima())), second_(least_.size()), at_(least_.size()),
+          found_(nested_.sizes.size() * static_cast<std::size_t>(nested_.width())),
+          distances_(rows, engine.points_, nested_.pool.points),
+          walk_(nested_.places, nested_.width(), nested_.sizes.subspan(static_cast<std::size_t>(n_small_)),
                 found(n_small_)) {}
 
     void operator()(std::int64_t begin, std::int64_t end) {
         rows_.enter(begin, end);
-        rows_.fill(0, (end - begin + rows_.group() - 1) / rows_.group(), 0, NestedSamples::n_panels(nested_.n_first),
-                   bounds_.data(), stride_);
+        rows_.fill(0, (end - begin + rows_.group() - 1) / rows_.group(), 0, n_panels(nested_.n_first), bounds_.data(),
+                   stride_);
         for (std::int64_t r = begin; r < end; ++r)
             find_small(r, r - begin);
         if (n_large_ == 0)
@@ -126,7 +162,7 @@ template <class Rows> class NestedWorker {
         begin_row(r, k);
         look_at_few(bounds);
         write(r, 0, n_small_);
-        limits_[k] = *std::max_element(least_.begin(), least_.begin() + nested_.n_samples) + width_;
+        limits_[k] = *std::max_element(least_.begin(), least_.begin() + nested_.n_samples()) + width_;
         near_[k].clear();
         if (n_large_ > 0)
             add_near(k, bounds, 0, nested_.n_first);
@@ -136,27 +172,25 @@ template <class Rows> class NestedWorker {
     void find_large(std::int64_t r, std::int64_t k) {
         begin_row(r, k);
         for (std::int64_t l = n_small_; l < n_small_ + n_large_; ++l)
-            std::fill_n(found(l), nested_.n_samples, kNowhere);
-        walk_.go(near_[k], limits_[k], width_, has_exact_bounds_, [&](std::int32_t p) { return exact(p); });
+            std::fill_n(found(l), nested_.n_samples(), kNowhere);
+        walk_.go(near_[k], limits_[k], width_, has_exact_bounds_, distances_);
         write(r, n_small_, n_small_ + n_large_);
     }
 
     void begin_row(std::int64_t r, std::int64_t k) {
         width_ = rows_.width(k);
         has_exact_bounds_ = rows_.has_exact_bounds(k);
-        row_ = r;
-        is_loaded_ = false;
-        distances_.begin_row();
+        distances_.begin_row(r);
     }
 
     // Adds to near_[k] those of the n points from the begin-th on whose bounds are within the k-th row's limit.
     void add_near(std::int64_t k, const float *bounds, std::int64_t begin, std::int64_t n) {
-        const std::int64_t n_near = products_.places_within(bounds, n, limits_[k], places_.data());
+        const std::int64_t n_near = scans_.indices_within(bounds, n, limits_[k], indices_.data());
         const std::size_t n_before = near_[k].size();
         near_[k].resize(n_before + static_cast<std::size_t>(n_near));
         NearPoint *added = near_[k].data() + n_before;
         for (std::int64_t i = 0; i < n_near; ++i)
-            added[i] = {bounds[places_[i]], static_cast<std::int32_t>(begin + places_[i])};
+            added[i] = {bounds[indices_[i]], static_cast<std::int32_t>(begin + indices_[i])};
     }
 
     // Computes bounds to the points of the pool that are in no sample's prefix, block by block, and keeps those that
@@ -166,7 +200,7 @@ template <class Rows> class NestedWorker {
         for (std::int64_t begin = nested_.n_first; begin < end; begin += kBlock * kPanel) {
             const std::int64_t n = std::min(kBlock * kPanel, end - begin);
             for (std::int64_t k = 0; k < n_rows; k += rows_.group()) {
-                rows_.fill(k, 1, begin / kPanel, NestedSamples::n_panels(n), block_.data(), kBlock * kPanel);
+                rows_.fill(k, 1, begin / kPanel, n_panels(n), block_.data(), kBlock * kPanel);
                 for (std::int64_t l = k; l < std::min(k + rows_.group(), n_rows); ++l) {
                     float *bounds = block_.data() + (l - k) * kBlock * kPanel;
                     if (!(rows_.width(l) < HUGE_VALF))
@@ -175,13 +209,6 @@ template <class Rows> class NestedWorker {
                 }
             }
         }
-    }
-
-    // The exact distance of the current row to a point of the pool, cached. The row is loaded on first use.
-    double exact(std::int32_t point) {
-        if (!std::exchange(is_loaded_, true))
-            rows_.load(row_);
-        return distances_.get(point, [&](std::int32_t p) { return rows_.distance_to(p); });
     }
 
     std::uint16_t *found(std::int64_t k) { return found_.data() + k * nested_.width(); }
@@ -196,7 +223,7 @@ template <class Rows> class NestedWorker {
         for (std::int64_t k = 0; k < n_small_; begin = nested_.sizes[k++]) {
             go_on(bounds, begin, nested_.sizes[k]);
             std::uint16_t *places = found(k);
-            for (std::int64_t i = 0; i < nested_.n_samples; ++i)
+            for (std::int64_t i = 0; i < nested_.n_samples(); ++i)
                 places[i] = static_cast<std::uint16_t>(has_exact_bounds_ || second_[i] - least_[i] > width_
                                                            ? at_[i]
                                                            : settle(bounds, i, nested_.sizes[k]));
@@ -206,22 +233,22 @@ template <class Rows> class NestedWorker {
 
     // Continues the running minima of all samples over places begin .. end - 1.
     void go_on(const float *bounds, std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = 0; i < nested_.n_samples; i += kPanel)
-            products_.running_minima(bounds, nested_.numbers.data() + i * nested_.n_few, begin, end, &least_[i],
-                                     &second_[i], &at_[i]);
+        for (std::int64_t i = 0; i < nested_.n_samples(); i += kMinima)
+            scans_.running_minima(bounds, nested_.numbers.data() + i * nested_.n_few, begin, end, &least_[i],
+                                  &second_[i], &at_[i]);
     }
 
     // The place of the nearest of the first `size` points of sample i, by the exact distances of those whose bounds are
     // within the rounding error of the smallest. Of equal distances the first place wins.
     std::int32_t settle(const float *bounds, std::int64_t i, std::int64_t size) {
-        const std::int32_t *numbers = nested_.numbers.data() + i / kPanel * kPanel * nested_.n_few + i % kPanel;
+        const std::int32_t *numbers = nested_.numbers.data() + i / kMinima * kMinima * nested_.n_few + i % kMinima;
         double nearest = HUGE_VAL;
         std::int32_t best = at_[i];
         for (std::int32_t place = 0; place < size; ++place) {
-            const std::int32_t number = numbers[place * kPanel];
+            const std::int32_t number = numbers[place * kMinima];
             if (number == nested_.n_first || !(bounds[number] - least_[i] <= width_))
                 continue;
-            const double d = exact(number);
+            const double d = distances_.to(number);
             if (d < nearest) {
                 nearest = d;
                 best = place;
@@ -232,47 +259,29 @@ template <class Rows> class NestedWorker {
 
     // Writes the cells of row r for sizes begin to end.
     void write(std::int64_t r, std::int64_t begin, std::int64_t end) {
+        const auto n = static_cast<std::size_t>(nested_.n_samples());
         for (std::int64_t k = begin; k < end; ++k)
-            std::visit(
-                [&]<class Cell>(Cell *cells) {
-                    std::transform(found(k), found(k) + nested_.n_samples, cells + r * nested_.n_samples,
-                                   [](std::uint16_t place) { return static_cast<Cell>(place); });
-                },
-                cells_[k]);
+            write_cells(cells_[k], r, std::span<const std::uint16_t>(found(k), n));
     }
 
     const NestedSamples &nested_;
     std::span<const CellsOut> cells_;
-    const Products &products_;
-    Rows rows_;
+    const Scans &scans_;
+    typename Bounds::template Scratch<Rows> rows_;
     std::int64_t n_small_, n_large_;           // the numbers of small and large sizes
     std::int64_t stride_;                      // of a row in bounds_
     std::vector<float> bounds_;                // of the tile's rows to the first points
     std::vector<float> block_;                 // bounds of a group of rows to a block of points
     std::vector<std::vector<NearPoint>> near_; // by row: candidates for the large sizes
     std::vector<float> limits_;                // by row: an upper limit of the bounds of all nearest points
-    std::vector<std::int32_t> places_;         // scratch: indices of candidates
+    std::vector<std::int32_t> indices_;        // scratch: candidates
     float width_ = 0.0f;                       // of the current row
     bool has_exact_bounds_ = false;            // of the current row
-    std::int64_t row_ = 0;
-    bool is_loaded_ = false;            // whether rows_ has loaded the current row for exact distances
-    std::vector<float> least_, second_; // by sample: the smallest two bounds so far
-    std::vector<std::int32_t> at_;      // by sample: the place of the smallest bound
-    std::vector<std::uint16_t> found_;  // [size][sample]: the place of the nearest point
-    Distances distances_;
+    std::vector<float> least_, second_;        // by sample: the smallest two bounds so far
+    std::vector<std::int32_t> at_;             // by sample: the place of the smallest bound
+    std::vector<std::uint16_t> found_;         // [size][sample]: the place of the nearest point
+    Distances<Rows, Points> distances_;
     Walk walk_;
 };
-
-// cells[k][r, i] = the place, among the first sizes[k] points of sample i, of the point nearest to row r.
-//   in: make_rows(tile), which makes an object that computes bounds of at most `tile` rows at a time, for one thread
-template <class MakeRows>
-void search_nested(const NestedSamples &nested, std::int64_t n_rows, std::span<const CellsOut> cells, int threads,
-                   MakeRows make_rows) {
-    constexpr std::int64_t kTile = 192, kTileBytes = 1LL << 26; // at most so many rows, and bytes of their bounds
-    const std::int64_t row_bytes = nested.stride() * static_cast<std::int64_t>(sizeof(float));
-    const std::int64_t fitting = kTileBytes / row_bytes / kPanel * kPanel;
-    const std::int64_t tile = std::min(n_rows, std::clamp<std::int64_t>(fitting, kPanel, kTile));
-    parallel_tiles(n_rows, tile, threads, [&] { return NestedWorker(nested, make_rows(tile), tile, cells); });
-}
 
 } // namespace isokern

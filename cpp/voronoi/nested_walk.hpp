@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "simd/products.hpp"
+#include "voronoi/scans.hpp"
 
 namespace isokern {
 
@@ -28,15 +28,15 @@ class Walk {
     //   sizes: the large ones, ascending      found: the places of the nearest points, [size][sample]
     Walk(std::span<const std::uint16_t> places, std::int64_t n_samples, std::span<const std::int64_t> sizes,
          std::uint16_t *found)
-        : places_(places), n_samples_(n_samples), products_(best_products()), sizes_(sizes), found_(found),
+        : places_(places), n_samples_(n_samples), scans_(best_scans()), sizes_(sizes), found_(found),
           tied_(kSteps * static_cast<std::size_t>(n_samples)) {}
 
     // Walks through the points of `near` until all sizes are complete.
     //   in: near, points that may be nearest, with bounds; furthest, an upper limit of these bounds; width and
-    //   has_exact_bounds, see nested_bounds.hpp; exact(p), the exact distance to point p
+    //   has_exact_bounds, see bounds.hpp; distances of the row
     //   changed: found, which must be kNowhere at first
-    template <class Exact>
-    void go(std::span<const NearPoint> near, float furthest, float width, bool has_exact_bounds, Exact exact) {
+    template <class Distances>
+    void go(std::span<const NearPoint> near, float furthest, float width, bool has_exact_bounds, Distances &distances) {
         order(near, furthest);
         n_open_ = sizes_.size();
         for (std::size_t begin = 0, end = 1; n_open_ > 0 && is_ordered(begin); begin = end++) {
@@ -46,7 +46,7 @@ class Walk {
             if (run.size() == 1 || has_exact_bounds)
                 add_step(run);
             else
-                add_run(run, exact);
+                add_run(run, distances);
         }
         take_steps();
     }
@@ -92,7 +92,7 @@ class Walk {
             for (const auto &[distance, p] : points)
                 tied_points_.push_back(places_of(p));
             std::uint16_t *first = tied_.data() + steps_.size() * static_cast<std::size_t>(n_samples_);
-            products_.first_places(tied_points_.data(), static_cast<std::int64_t>(points.size()), n_samples_, first);
+            scans_.first_places(tied_points_.data(), static_cast<std::int64_t>(points.size()), n_samples_, first);
             step = first;
         } else
             for (std::int64_t i = 0; i < n_samples_; i += kTogether)
@@ -103,10 +103,10 @@ class Walk {
     }
 
     // Adds the steps of a run, in order of exact distances.
-    template <class Exact> void add_run(std::span<const NearPoint> run, Exact exact) {
+    template <class Distances> void add_run(std::span<const NearPoint> run, Distances &distances) {
         by_distance_.clear();
         for (const auto &[bound, p] : run)
-            by_distance_.emplace_back(exact(p), p);
+            by_distance_.emplace_back(distances.to(p), p);
         std::sort(by_distance_.begin(), by_distance_.end());
         for (auto begin = by_distance_.cbegin(); n_open_ > 0 && begin != by_distance_.cend();) {
             const auto end =
@@ -120,8 +120,8 @@ class Walk {
     // larger ones, which are complete no later.
     void take_steps() {
         for (std::size_t k = n_open_; k-- > 0;)
-            if (!products_.walk(steps_.data(), static_cast<std::int64_t>(steps_.size()),
-                                static_cast<std::uint16_t>(sizes_[k]), n_samples_, found_ + k * n_samples_) &&
+            if (!scans_.walk(steps_.data(), static_cast<std::int64_t>(steps_.size()),
+                             static_cast<std::uint16_t>(sizes_[k]), n_samples_, found_ + k * n_samples_) &&
                 k + 1 == n_open_)
                 --n_open_;
         steps_.clear();
@@ -129,7 +129,7 @@ class Walk {
 
     std::span<const std::uint16_t> places_;
     std::int64_t n_samples_;
-    const Products &products_;
+    const Scans &scans_;
     std::span<const std::int64_t> sizes_;
     std::size_t n_open_ = 0;                         // the first n_open_ sizes are not complete
     std::uint16_t *found_;                           // [size][sample]

@@ -1,32 +1,38 @@
-// Entry point of Voronoi maps: checks samples and axes, and chooses the layout of the points.
+// Entry point of Voronoi maps: checks samples, and chooses the engine.
 //
-// In: points, samples, axes; then rows. Out: cells. Dense points, and sparse ones of few columns after densifying, are
-// searched by blocked matrix products (voronoi/dense_layout.hpp); other sparse points by an inverted index
-// (voronoi/sparse_layout.hpp). The layout depends on the points only; rows may be dense or sparse with either.
+// In: points, samples, sizes; then rows. Out: cells. The rule, by what was faster in measurements:
+//   - Sparse points of up to kFewColumns columns are densified.
+//   - Points on a grid (pixels, counts, 0/1; grid.hpp), if the CPU has int8 dot products: NestedSearch<GridBounds>,
+//   brute
+//     force on bytes, for rows that lie on the grid too. Not with few columns and many cells, where pruning wins.
+//   - Several sizes: NestedSearch, brute force once for all sizes, with ProductBounds or IndexBounds.
+//   - One size, dense points: ChunkSearch, matrix products pruned by bounding boxes and principal axes.
+//   - One size, sparse points of many columns: IndexSearch, an inverted index.
+// The general engine of a map on a grid is made when rows off the grid come first.
 #include "voronoi/voronoi_map.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <span>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include "common/densify.hpp"
-#include "common/threads.hpp"
-#include "voronoi/dense_layout.hpp"
-#include "voronoi/sparse_layout.hpp"
+#include "voronoi/bounds.hpp"
+#include "voronoi/chunk_search.hpp"
+#include "voronoi/index_search.hpp"
+#include "voronoi/nested_search.hpp"
 
 namespace isokern {
 namespace {
 
-template <class Rows> Pool pool_of(const Rows &points, std::span<const std::int32_t> samples, std::int64_t t) {
-    return {find_equal_points(points), samples.data(), t, static_cast<std::int64_t>(samples.size()) / t};
-}
+// With fewer columns than kFewestColumns and more cells than kFewCells, ChunkSearch beats brute force on the grid.
+constexpr std::int64_t kFewestColumns = 48, kFewCells = 256;
 
 //  |axes' axes - I| < 1e-10 in every entry      in: axes, n_columns x n
-// The bounds of voronoi/dense_layout.hpp are only valid for orthonormal axes.
-bool are_orthonormal(std::span<const double> axes, std::int64_t n_columns, std::int64_t n) {
-    if (static_cast<std::int64_t>(axes.size()) != n_columns * n || n > n_columns)
+// The bounds of ChunkSearch are only valid for orthonormal axes.
+bool are_orthonormal(const std::vector<double> &axes, std::int64_t n_columns, std::int64_t n) {
+    if (std::ssize(axes) != n_columns * n || n > n_columns)
         return false;
     std::vector<double> products(static_cast<std::size_t>(n * n), 0.0);
     for (std::int64_t j = 0; j < n_columns; ++j)
@@ -40,63 +46,105 @@ bool are_orthonormal(std::span<const double> axes, std::int64_t n_columns, std::
     return true;
 }
 
-} // namespace
+void check(const Samples &samples, std::int64_t n_points) {
+    const auto is_no_rise = [](std::int64_t a, std::int64_t b) { return a >= b; };
+    const auto &sizes = samples.sizes;
+    if (sizes.empty() || sizes.front() < 1 || samples.n < 1 ||
+        std::adjacent_find(sizes.begin(), sizes.end(), is_no_rise) != sizes.end() ||
+        std::ssize(samples.numbers) != samples.n * samples.largest())
+        throw std::invalid_argument("sizes must ascend strictly from at least 1 to the length of the samples.");
+    if (sizes.size() > 1 && samples.largest() > kLargestNestedSize)
+        throw std::invalid_argument("samples of several sizes must have fewer than 2^16 points.");
+    const auto is_point = [&](std::int32_t p) { return p >= 0 && p < n_points; };
+    if (!std::all_of(samples.numbers.begin(), samples.numbers.end(), is_point))
+        throw std::invalid_argument("samples must be numbers of points.");
+}
 
-struct VoronoiMap::Layout {
-    template <class Value>
-    Layout(const DenseRows<Value> &points, std::span<const std::int32_t> samples, std::int64_t t, const Axes &axes)
-        : any(DenseLayout<Value>(points, pool_of(points, samples, t), axes)) {}
+// The grid of the points, if there is one and it pays.
+template <class Rows> std::optional<Grid> find_paying_grid(const Rows &points, const Samples &samples) {
+    const bool can_prune = samples.sizes.size() == 1 && points.n_columns < kFewestColumns;
+    if (samples.largest() > (can_prune ? kFewCells : kLargestNestedSize))
+        return std::nullopt;
+    return find_usable_grid(points);
+}
 
-    template <class Value>
-    Layout(const CsrRows<Value> &points, std::span<const std::int32_t> samples, std::int64_t t, const Axes &)
-        : any(SparseLayout<Value>(points, pool_of(points, samples, t))) {}
+using MadeEngine = std::unique_ptr<const Engine>;
 
-    std::variant<DenseLayout<float>, DenseLayout<double>, SparseLayout<float>, SparseLayout<double>> any;
-};
-
-VoronoiMap::VoronoiMap(const AnyRows &points, std::span<const std::int32_t> samples, std::int64_t n_partitionings,
-                       std::span<const double> axes)
-    : n_partitionings_(n_partitionings) {
-    std::visit([&](const auto &rows) { lay_out(rows, samples, axes); }, points);
+template <class Value>
+MadeEngine make_grid_engine(const DenseRows<Value> &points, const Samples &samples, const Grid &grid) {
+    return std::make_unique<NestedSearch<GridBounds<Value>>>(points, samples, grid);
+}
+template <class Value> MadeEngine make_grid_engine(const CsrRows<Value> &, const Samples &, const Grid &) {
+    return nullptr; // such points have no grid
 }
 
 template <class Value>
-void VoronoiMap::lay_out(const CsrRows<Value> &points, std::span<const std::int32_t> samples,
-                         std::span<const double> axes) {
-    if (points.n_columns > kFewColumns)
-        return lay_out<CsrRows<Value>>(points, samples, axes);
-    written_out_ = write_out(points);
-    const auto *values = std::get<std::vector<Value>>(written_out_).data();
-    lay_out(DenseRows<Value>{values, points.n_rows, points.n_columns}, samples, axes);
+MadeEngine make_general_engine(const DenseRows<Value> &points, const Samples &samples,
+                               const VoronoiMap::FindAxes &find_axes) {
+    if (samples.sizes.size() > 1)
+        return std::make_unique<NestedSearch<ProductBounds<Value>>>(points, samples);
+    const std::vector<double> axes = find_axes();
+    const std::int64_t n_axes = std::ssize(axes) / std::max<std::int64_t>(1, points.n_columns);
+    if (!are_orthonormal(axes, points.n_columns, n_axes))
+        throw std::invalid_argument("axes must be orthonormal directions.");
+    return std::make_unique<ChunkSearch<Value>>(points, samples, Axes{axes.data(), n_axes});
+}
+template <class Value>
+MadeEngine make_general_engine(const CsrRows<Value> &points, const Samples &samples, const VoronoiMap::FindAxes &) {
+    if (samples.sizes.size() > 1)
+        return std::make_unique<NestedSearch<IndexBounds<Value>>>(points, samples);
+    return std::make_unique<IndexSearch<Value>>(points, samples);
 }
 
-template <class Rows>
-void VoronoiMap::lay_out(const Rows &points, std::span<const std::int32_t> samples, std::span<const double> axes) {
-    const auto is_known = [&](std::int32_t p) { return p >= 0 && p < points.n_rows; };
-    if (samples.empty() || !std::all_of(samples.begin(), samples.end(), is_known))
-        throw std::invalid_argument("samples must be numbers of points.");
-    n_columns_ = points.n_columns;
-    const auto n_axes = static_cast<std::int64_t>(axes.size()) / std::max<std::int64_t>(1, n_columns_);
-    if (!are_orthonormal(axes, n_columns_, n_axes))
-        throw std::invalid_argument("axes must be orthonormal directions.");
-    layout_ = std::make_unique<const Layout>(points, samples, n_partitionings_, Axes{axes.data(), n_axes});
+} // namespace
+
+VoronoiMap::VoronoiMap(const AnyRows &points, std::span<const std::int32_t> samples, std::int64_t n_partitionings,
+                       std::span<const std::int64_t> sizes, FindAxes find_axes)
+    : points_(points), sizes_(sizes.begin(), sizes.end()), samples_{samples, n_partitionings, sizes_},
+      find_axes_(std::move(find_axes)) {
+    const auto grid = std::visit(
+        [&](const auto &rows) {
+            n_columns_ = rows.n_columns;
+            check(samples_, rows.n_rows);
+            densify(rows);
+            return find_paying_grid(rows, samples_);
+        },
+        points);
+    if (grid)
+        on_grid_ = std::visit([&](const auto &rows) { return make_grid_engine(rows, samples_, *grid); }, points_);
+    if (!on_grid_)
+        general();
 }
 
 VoronoiMap::~VoronoiMap() = default;
 
-template <class Rows, class Cell> void VoronoiMap::apply(const Rows &rows, Cell *cells, int threads) const {
-    if (rows.n_columns != n_columns_)
-        throw std::invalid_argument("rows must have as many columns as the points; got another number of columns.");
-    std::visit([&](const auto &layout) { layout.apply(rows, n_partitionings_, cells, threads); }, layout_->any);
+// Replaces sparse points of few columns by dense ones.
+template <class Value> void VoronoiMap::densify(const CsrRows<Value> &points) {
+    if (points.n_columns > kFewColumns)
+        return;
+    const auto &values = densified_.emplace<std::vector<Value>>(write_out(points));
+    points_ = DenseRows<Value>{values.data(), points.n_rows, points.n_columns};
 }
 
-#define ISOKERN_INSTANTIATE(Rows)                                                                                      \
-    template void VoronoiMap::apply(const Rows &, std::uint8_t *, int) const;                                          \
-    template void VoronoiMap::apply(const Rows &, std::uint16_t *, int) const;                                         \
-    template void VoronoiMap::apply(const Rows &, std::uint32_t *, int) const;
-ISOKERN_INSTANTIATE(DenseRows<float>)
-ISOKERN_INSTANTIATE(DenseRows<double>)
-ISOKERN_INSTANTIATE(CsrRows<float>)
-ISOKERN_INSTANTIATE(CsrRows<double>)
+const Engine &VoronoiMap::general() const {
+    std::call_once(is_general_made_, [&] {
+        general_ =
+            std::visit([&](const auto &rows) { return make_general_engine(rows, samples_, find_axes_); }, points_);
+    });
+    return *general_;
+}
+
+void VoronoiMap::apply(const AnyRows &rows, std::span<const CellsOut> cells, int threads) const {
+    const auto [n_rows, n_columns] =
+        std::visit([](const auto &table) { return std::pair(table.n_rows, table.n_columns); }, rows);
+    if (n_columns != n_columns_)
+        throw std::invalid_argument("rows must have as many columns as the points; got another number of columns.");
+    if (cells.size() != sizes_.size())
+        throw std::invalid_argument("cells must have an array for each size.");
+    if (n_rows == 0)
+        return;
+    const bool is_on_grid = on_grid_ && on_grid_->serves(rows, threads);
+    (is_on_grid ? *on_grid_ : general()).apply(rows, cells, threads);
+}
 
 } // namespace isokern

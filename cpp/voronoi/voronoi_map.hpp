@@ -1,52 +1,64 @@
 // Voronoi partitionings: a row's cell is the nearest of the partitioning's sampled points (aNNE in the paper).
 //
-// In: points (the pool), t samples of psi of their numbers; then rows. Out: for each row and partitioning, the place of
-// the nearest point in the sample. This is t nearest-neighbour searches per row, done as one exact search of the pool
-// by filter and refine: cheap bounds on distances rule out most points, exact distances decide among those that remain.
-// Bounds come from float32 matrix products (voronoi/dense_layout.hpp) or from an inverted index
-// (voronoi/sparse_layout.hpp).
+// In: points, t samples of psi of their numbers; then rows. Out: for each row and sample, the place of the nearest
+// point in the sample, with the distance of distance.hpp; of equally near points, the first in the sample. Samples are
+// nested: the first points of one are a sample of their own, so a map can serve several sizes at once.
+//
+// This is t nearest-neighbour searches per row, done as one exact search of the pool of all sampled points by filter
+// and refine: cheap bounds on distances rule out most points, exact distances decide among those that remain. Several
+// engines do this; which one runs depends on points and rows, the cells do not.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <variant>
 #include <vector>
 
 #include "common/rows.hpp"
+#include "voronoi/engine.hpp"
+#include "voronoi/pool.hpp"
 
 namespace isokern {
 
-// t samples of psi points each, all from one pool.
-//
-// Definition: the distance of a row x to a point z is the float64 sum of (x_j - z_j)^2 over the columns in ascending
-// order, without fused multiply-add. The nearest point wins; of equally near points, the first in the sample.
-// Everything else only saves work: a bound may rule a point out if the gap exceeds the bound's own rounding error, but
-// it never decides between two points that are closer than that.
 class VoronoiMap {
   public:
-    //   points: the pool; must outlive the map      samples: n_partitionings x n_cells numbers of points
-    // axes: n_columns x n orthonormal directions, the first principal components of the points, or none. They only make
-    // the search faster.
+    // Returns n_columns x n orthonormal directions, the first principal components of the points, or nothing. They only
+    // make the search faster.
+    using FindAxes = std::function<std::vector<double>()>;
+
+    //   points, samples (n_partitionings x the largest size, numbers of points): must outlive the map
+    //   sizes: of the samples, ascending      find_axes: called at most once, and only if axes are needed
     VoronoiMap(const AnyRows &points, std::span<const std::int32_t> samples, std::int64_t n_partitionings,
-               std::span<const double> axes);
+               std::span<const std::int64_t> sizes, FindAxes find_axes);
+
     ~VoronoiMap();
 
-    std::int64_t n_partitionings() const { return n_partitionings_; }
+    std::int64_t n_partitionings() const { return samples_.n; }
 
-    // cells[r, i] = the place in sample i of the point nearest to row r      out: cells, n_rows x n_partitionings
-    template <class Rows, class Cell> void apply(const Rows &rows, Cell *cells, int threads) const;
+    // cells[k][r, i] = the place, among the first sizes[k] points of sample i, of the point nearest to row r
+    //   out: cells, one n_rows x n_partitionings array per size
+    void apply(const AnyRows &rows, std::span<const CellsOut> cells, int threads) const;
+
+    // Whether the points lie on a grid and an engine is used that is fast for rows on it.
+    bool is_on_grid() const { return on_grid_ != nullptr; }
 
   private:
-    struct Layout;
-    template <class Rows>
-    void lay_out(const Rows &points, std::span<const std::int32_t> samples, std::span<const double> axes);
-    template <class Value>
-    void lay_out(const CsrRows<Value> &points, std::span<const std::int32_t> samples, std::span<const double> axes);
+    template <class Value> void densify(const DenseRows<Value> &) {}
+    template <class Value> void densify(const CsrRows<Value> &points);
+    const Engine &general() const;
 
-    std::int64_t n_partitionings_, n_columns_ = 0;
-    std::variant<std::vector<float>, std::vector<double>> written_out_; // sparse points of few columns, densified
-    std::unique_ptr<const Layout> layout_;
+    AnyRows points_;
+    std::variant<std::vector<float>, std::vector<double>> densified_; // what points_ refers to, if it was densified
+    std::int64_t n_columns_ = 0;
+    std::vector<std::int64_t> sizes_;
+    Samples samples_;
+    FindAxes find_axes_;
+    std::unique_ptr<const Engine> on_grid_; // for points and rows on a grid, or null
+    mutable std::unique_ptr<const Engine> general_;
+    mutable std::once_flag is_general_made_;
 };
 
 } // namespace isokern

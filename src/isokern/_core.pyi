@@ -1,3 +1,4 @@
+from collections.abc import Callable, Sequence
 from typing import overload
 
 import numpy as np
@@ -33,16 +34,15 @@ class TreeMap:
     def apply(self, rows: Rows, cells: Cells, threads: int) -> None: ...
 
 class VoronoiMap:
-    def __init__(self, points: Rows, samples: NDArray[np.int32], axes: NDArray[np.float64]) -> None: ...
-    def apply(self, rows: Rows, cells: Cells, threads: int) -> None: ...
-
-class GridMap:
-    def apply(self, rows: Rows, cells: Cells, threads: int) -> bool: ...
-
-def find_grid_map(points: Rows, samples: NDArray[np.int32]) -> GridMap | None: ...
-def nested_cells(
-    rows: Rows, samples: NDArray[np.int32], sizes: NDArray[np.int64], cells: list[Cells], threads: int
-) -> None: ...
+    is_on_grid: bool
+    def __init__(
+        self,
+        points: Rows,
+        samples: NDArray[np.int32],
+        sizes: Sequence[int],
+        axes: Callable[[], NDArray[np.float64]],
+    ) -> None: ...
+    def apply(self, rows: Rows, cells: list[Cells], threads: int) -> None: ...
 
 class Rule:
     def __init__(

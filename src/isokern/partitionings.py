@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -95,14 +96,7 @@ class VoronoiCells(Part):
     on_devices: dict[Any, Any] = field(default_factory=dict, init=False)  # cache of isokern.devices
 
     def __post_init__(self) -> None:
-        # Small-integer data (pixels, counts, 0/1) use int8 dot products; the general map is built if rows need it.
-        self._grid_map = _core.find_grid_map(self.points, self.samples)
-        if self._grid_map is None:
-            _ = self._map
-
-    @functools.cached_property
-    def _map(self) -> _core.VoronoiMap:
-        return _core.VoronoiMap(self.points, self.samples, principal_axes(self.points, self.samples.shape[1]))
+        self._map = voronoi_map(self.points, self.samples, [self.samples.shape[1]])
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -126,14 +120,18 @@ class VoronoiCells(Part):
 
     def apply(self, rows: CoreRows, cells: NDArray[Any], threads: int) -> None:
         """Write each row's cells into ``cells``, (n, t)."""
-        if self._grid_map is None or not self._grid_map.apply(rows, cells, threads):
-            self._map.apply(rows, cells, threads)
+        self._map.apply(rows, [cells], threads)
 
     @classmethod
     def from_state(cls, state: State) -> VoronoiCells:
         """Rebuild cells from their state; refuse points that would take far more memory than the state."""
         check_points(state["points"], state["samples"].nbytes)
         return cls(**state)
+
+
+def voronoi_map(points: CoreRows, samples: NDArray[np.int32], sizes: Sequence[int]) -> _core.VoronoiMap:
+    """Return the core's map of rows to the nearest of the first ``sizes[k]`` points of each sample, for all k."""
+    return _core.VoronoiMap(points, samples, sizes, functools.partial(principal_axes, points, samples.shape[1]))
 
 
 def check_points(points: CoreRows, n_bytes_more: int = 0) -> None:

@@ -17,8 +17,8 @@ from isokern import _core
 from isokern.checks import n_threads
 from isokern.feature_map import IsolationKernel
 from isokern.fitted_map import draw_seed
-from isokern.partitionings import FEW_COLUMNS
-from isokern.rows import CoreRows, CsrRows, as_scipy, core_rows, n_rows
+from isokern.partitionings import voronoi_map
+from isokern.rows import CoreRows, core_rows, n_rows
 from isokern.scaling import Scaling
 
 _LARGEST = 2**16 - 1  # points of a sample, which the core numbers with 16 bits
@@ -54,12 +54,10 @@ def nested_cells(
 def _cells(
     kernel: IsolationKernel, rows: CoreRows, parts: Sequence[NDArray[np.intp]], sizes: Sequence[int]
 ) -> Iterator[list[NDArray[Any]]]:
-    if isinstance(rows, CsrRows) and rows.n_columns <= FEW_COLUMNS:
-        rows = as_scipy(rows).toarray()
     t, seed = kernel.n_partitionings, draw_seed(kernel.random_state)
     drawn = [part[_core.draw_samples(len(part), t, sizes[-1], seed)].reshape(t, -1) for part in parts]
     cells = [np.empty((n_rows(rows), t * len(parts)), np.min_scalar_type(size - 1)) for size in sizes]
     samples = np.concatenate(drawn).astype(np.int32)
-    _core.nested_cells(rows, samples, np.asarray(sizes, dtype=np.int64), cells, n_threads(kernel.n_jobs))
+    voronoi_map(rows, samples, sizes).apply(rows, cells, n_threads(kernel.n_jobs))
     for k in range(len(parts)):
         yield [of_size[:, k * t : (k + 1) * t] for of_size in cells]

@@ -5,7 +5,7 @@
 // visits the chunks nearest first. Chunks whose bounding box is too far are pruned; for the others a matrix product
 // gives lower bounds on distances, with a proven bound on their rounding error. With more than kBoxSides axes (PCA),
 // the product is first taken along the axes only, which gives cheap lower bounds, and the full product only for the
-// points that these do not rule out. Exact distances decide among the remaining candidates (voronoi/pool_search.hpp).
+// points that these do not rule out. Exact distances decide among the remaining candidates (search.hpp).
 #pragma once
 
 #include <memory>
@@ -15,8 +15,11 @@
 #include "common/threads.hpp"
 #include "simd/products.hpp"
 #include "voronoi/chunks.hpp"
+#include "voronoi/engine.hpp"
 #include "voronoi/frame.hpp"
-#include "voronoi/pool_search.hpp"
+#include "voronoi/rounding.hpp"
+#include "voronoi/scans.hpp"
+#include "voronoi/search.hpp"
 
 namespace isokern {
 
@@ -28,39 +31,31 @@ struct Axes {
     std::int64_t n;
 };
 
-// Rounding errors. Let u = 2^-24, m = n_roundings of a dot product, x and z centred and scaled (frame.hpp). Rounding
-// the inputs, products, sums and results changes a squared distance by at most
-//   kappa (|x|^2 + |z|^2),   kappa = (m + 16) u.   So
+// With kappa and kappa' of rounding.hpp,
 //   lower(x, z) = (1 - kappa) |z|^2 - 2 x.z   and   upper(x, z) = lower(x, z) + 2 kappa (|x|^2 + |z|^2)
-// bound the squared distance less (1 - kappa) |x|^2, which is the same for all points.
-//
-// Along k < d axes, with coordinates x' and z', each coordinate is off by at most (m + 2) u |x|. So x' is off by at
-// most sqrt(k) (m + 2) u |x|, and a squared distance by at most
-//   kappa' (|x|^2 + |z|^2),   kappa' = kappa + 4 sqrt(k) (m + 2) u.   So
+// bound the squared distance less (1 - kappa) |x|^2, which is the same for all points. Along k < d axes, with
+// coordinates x' and z',
 //   lower'(x, z) = |z'|^2 - kappa' |z|^2 - 2 x'.z'
-// bounds the squared distance less |x'|^2 - kappa' |x|^2. The code multiplies these constants by 1.01 as a margin for
-// terms in u^2.
-template <class Value> class DenseLayout {
+// bounds the squared distance less |x'|^2 - kappa' |x|^2.
+template <class Value> class ChunkSearch final : public Engine {
   public:
-    DenseLayout(const DenseRows<Value> &points, Pool pool, const Axes &axes)
-        : points_(points), pool_(std::move(pool)), n_axes_(axes.n), is_reduced_(axes.n > kBoxSides),
+    ChunkSearch(const DenseRows<Value> &points, const Samples &samples, const Axes &axes)
+        : points_(points), pool_(points, samples), n_axes_(axes.n), is_reduced_(axes.n > kBoxSides),
           width_(is_reduced_ ? (points.n_columns + kPadding - 1) / kPadding * kPadding : points.n_columns),
-          frame_(points, pool_.points),
-          kappa_(1.01 * static_cast<double>(n_roundings(points.n_columns) + 16) * 0x1p-24),
-          kappa_few_(axes.n > 0 ? kappa_ + 4.04 * std::sqrt(static_cast<double>(axes.n)) *
-                                               static_cast<double>(n_roundings(points.n_columns) + 2) * 0x1p-24
-                                : kappa_) {
+          frame_(points, pool_.points), kappa_(product_error(points.n_columns)),
+          kappa_few_(projected_product_error(points.n_columns, axes.n)) {
         pack_axes(axes);
-        place_points();
+        lay_out_points();
     }
 
-    template <class Rows, class Cell>
-    void apply(const Rows &rows, std::int64_t n_partitionings, Cell *cells, int threads) const;
+    void apply(const AnyRows &rows, std::span<const CellsOut> cells, int threads) const override {
+        std::visit([&](const auto &table) { search(table, cells.front(), threads); }, rows);
+    }
 
   private:
-    template <class Rows, class Cell> class Worker;
-    class Placer;
-    struct Placed; // rows in coordinates
+    template <class Rows> class Worker;
+    class Projector;
+    struct Projected; // rows in coordinates
 
     static constexpr std::int64_t kTile = 96;
 
@@ -77,21 +72,15 @@ template <class Value> class DenseLayout {
         axis_panels_.assign(static_cast<std::size_t>(n_panels(axes.n) * kPanel * points_.n_columns), 0.0f);
         for (std::int64_t j = 0; j < points_.n_columns; ++j)
             for (std::int64_t a = 0; a < axes.n; ++a)
-                axis_panels_[place_in_panels(a, j, points_.n_columns)] =
-                    static_cast<float>(axes.values[j * axes.n + a]);
+                axis_panels_[panel_index(a, j, points_.n_columns)] = static_cast<float>(axes.values[j * axes.n + a]);
         no_offsets_.assign(static_cast<std::size_t>(n_panels(axes.n) * kPanel), 0.0f);
     }
 
-    void place_points();
-    void lay_out_point(const Placed &placed, std::int32_t from, std::int64_t p);
+    void lay_out_points();
+    void lay_out_point(const Projected &projected, std::int32_t from, std::int64_t p);
     template <class Rows, class Number>
-    void place(const Rows &rows, std::int64_t n, Number number, Placed &placed, int threads) const;
-
-    static std::int64_t n_panels(std::int64_t n) { return (n + kPanel - 1) / kPanel; }
-    // Where value j of point p is: panels are [n_panels][n_columns][kPanel].
-    static std::size_t place_in_panels(std::int64_t p, std::int64_t j, std::int64_t n_columns) {
-        return static_cast<std::size_t>(p / kPanel * kPanel * n_columns + j * kPanel + p % kPanel);
-    }
+    void project(const Rows &rows, std::int64_t n, Number number, Projected &projected, int threads) const;
+    template <class Rows> void search(const Rows &rows, CellsOut cells, int threads) const;
 
     DenseRows<Value> points_;
     Pool pool_; // chunk after chunk
@@ -109,15 +98,15 @@ template <class Value> class DenseLayout {
 };
 
 // Rows, or points, centred and scaled, with their coordinates along the axes.
-template <class Value> struct DenseLayout<Value>::Placed {
+template <class Value> struct ChunkSearch<Value>::Projected {
     std::int64_t width, n_axes;
     std::vector<float> values;       // n x width: the columns, padded with zeros
     std::vector<float> along_axes;   // n x n_axes
     std::vector<float> squares;      // |x|^2; infinite if beyond float32
     std::vector<float> axes_squares; // |x'|^2
 
-    Placed(const DenseLayout &layout, std::int64_t n)
-        : width(layout.width_), n_axes(layout.n_axes_), values(static_cast<std::size_t>(n * width)),
+    Projected(const ChunkSearch &engine, std::int64_t n)
+        : width(engine.width_), n_axes(engine.n_axes_), values(static_cast<std::size_t>(n * width)),
           along_axes(static_cast<std::size_t>(n * n_axes)), squares(static_cast<std::size_t>(n)),
           axes_squares(squares.size()) {}
 
@@ -125,120 +114,123 @@ template <class Value> struct DenseLayout<Value>::Placed {
     const float *coordinates(std::int64_t r) const { return n_axes > 0 ? along_axes.data() + r * n_axes : all(r); }
 };
 
-// Computes Placed for groups of rows; owns the scratch buffers of one thread.
-template <class Value> class DenseLayout<Value>::Placer {
+// Computes Projected for groups of rows; owns the scratch buffers of one thread.
+template <class Value> class ChunkSearch<Value>::Projector {
   public:
-    explicit Placer(const DenseLayout &layout)
-        : layout_(layout), products_(best_products()), row_(static_cast<std::size_t>(layout.points_.n_columns)),
+    explicit Projector(const ChunkSearch &engine)
+        : engine_(engine), products_(best_products()), row_(static_cast<std::size_t>(engine.points_.n_columns)),
           packed_(static_cast<std::size_t>(products_.group) * row_.size()),
-          found_(static_cast<std::size_t>(products_.group * n_panels(layout.n_axes_) * kPanel)) {}
+          found_(static_cast<std::size_t>(products_.group * n_panels(engine.n_axes_) * kPanel)) {}
 
-    // Writes entries begin to end of placed; entry k is the row number(k).
+    // Writes entries begin to end of projected; entry k is the row number(k).
     template <class Rows, class Number>
-    void place(const Rows &rows, Number number, std::int64_t begin, std::int64_t end, Placed &placed) {
+    void project(const Rows &rows, Number number, std::int64_t begin, std::int64_t end, Projected &projected) {
         for (std::int64_t r = begin; r < end; r += products_.group)
-            place_group(rows, number, r, std::min(r + products_.group, end), placed);
+            project_group(rows, number, r, std::min(r + products_.group, end), projected);
     }
 
   private:
     //  x = (row - centre) * scale,  x' = axes' x
     // lower_bounds with offsets 0 gives -2 x', hence the factor -0.5.
     template <class Rows, class Number>
-    void place_group(const Rows &rows, Number number, std::int64_t begin, std::int64_t end, Placed &placed) {
-        const std::int64_t d = layout_.points_.n_columns, k = layout_.n_axes_, group = products_.group;
+    void project_group(const Rows &rows, Number number, std::int64_t begin, std::int64_t end, Projected &projected) {
+        const std::int64_t d = engine_.points_.n_columns, k = engine_.n_axes_, group = products_.group;
         std::fill(packed_.begin(), packed_.end(), 0.0f);
         for (std::int64_t r = begin; r < end; ++r) {
-            load_dense(rows, number(r), row_);
-            float *values = placed.values.data() + r * placed.width;
-            placed.squares[r] = layout_.frame_.enter(row_, values);
+            load(rows, number(r), row_);
+            float *values = projected.values.data() + r * projected.width;
+            projected.squares[r] = engine_.frame_.enter(row_, values);
             for (std::int64_t j = 0; j < d; ++j)
                 packed_[j * group + r - begin] = values[j];
         }
         if (k == 0)
             return;
         const std::int64_t stride = n_panels(k) * kPanel;
-        products_.lower_bounds(packed_.data(), 1, d, layout_.axis_panels_.data(), n_panels(k),
-                               layout_.no_offsets_.data(), found_.data(), stride);
+        products_.lower_bounds(packed_.data(), 1, d, engine_.axis_panels_.data(), n_panels(k),
+                               engine_.no_offsets_.data(), found_.data(), stride);
         for (std::int64_t r = begin; r < end; ++r) {
             double square = 0.0;
             for (std::int64_t a = 0; a < k; ++a) {
                 const float value = -0.5f * found_[(r - begin) * stride + a];
-                placed.along_axes[r * k + a] = value;
+                projected.along_axes[r * k + a] = value;
                 square += static_cast<double>(value) * value;
             }
-            placed.axes_squares[r] = static_cast<float>(square);
+            projected.axes_squares[r] = static_cast<float>(square);
         }
     }
 
-    const DenseLayout &layout_;
+    const ChunkSearch &engine_;
     const Products &products_;
     std::vector<double> row_;
     std::vector<float> packed_, found_;
 };
 
-// Fills placed for n rows; the k-th is the row number(k).
+// Fills projected for n rows; the k-th is the row number(k).
 template <class Value>
 template <class Rows, class Number>
-void DenseLayout<Value>::place(const Rows &rows, std::int64_t n, Number number, Placed &placed, int threads) const {
+void ChunkSearch<Value>::project(const Rows &rows, std::int64_t n, Number number, Projected &projected,
+                                 int threads) const {
     parallel_tiles(n, 256, threads, [&] {
-        return [&, placer = Placer(*this)](std::int64_t begin, std::int64_t end) mutable {
-            placer.place(rows, number, begin, end, placed);
+        return [&, projector = Projector(*this)](std::int64_t begin, std::int64_t end) mutable {
+            projector.project(rows, number, begin, end, projected);
         };
     });
 }
 
 // Builds the chunks, reorders the pool by them, and lays the points out in that order.
-template <class Value> void DenseLayout<Value>::place_points() {
+template <class Value> void ChunkSearch<Value>::lay_out_points() {
     const std::int64_t n = pool_.size(), m = n_factors();
-    Placed placed(*this, n);
-    place(points_, n, [&](std::int64_t p) { return pool_.points[p]; }, placed, 0);
-    chunks_ = std::make_unique<const Chunks>(placed.coordinates(0), n, n_coordinates(), chunk());
+    Projected projected(*this, n);
+    project(points_, n, [&](std::int64_t p) { return pool_.points[p]; }, projected, 0);
+    chunks_ = std::make_unique<const Chunks>(projected.coordinates(0), n, n_coordinates(), chunk());
     pool_.reorder(chunks_->order());
-    const auto n_places = static_cast<std::size_t>(n_panels(n) * kPanel);
-    panels_.assign(n_places * static_cast<std::size_t>(m), 0.0f);
-    offsets_few_.assign(n_places, 0.0f);
-    offsets_.assign(n_places, 0.0f);
-    widths_.assign(n_places, 0.0f);
+    const auto n_slots = static_cast<std::size_t>(n_panels(n) * kPanel);
+    panels_.assign(n_slots * static_cast<std::size_t>(m), 0.0f);
+    offsets_few_.assign(n_slots, 0.0f);
+    offsets_.assign(n_slots, 0.0f);
+    widths_.assign(n_slots, 0.0f);
     largest_squares_.assign(static_cast<std::size_t>(chunks_->size()), 0.0f);
-    values_.resize(is_reduced_ ? placed.values.size() : 0);
+    values_.resize(is_reduced_ ? projected.values.size() : 0);
     parallel_tiles(n, chunk(), 0, [&] {
         return [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t p = begin; p < end; ++p)
-                lay_out_point(placed, chunks_->order()[p], p);
+                lay_out_point(projected, chunks_->order()[p], p);
         };
     });
 }
 
 // Writes all that is stored of a point, the from-th before reordering, as the p-th.
-template <class Value> void DenseLayout<Value>::lay_out_point(const Placed &placed, std::int32_t from, std::int64_t p) {
+template <class Value>
+void ChunkSearch<Value>::lay_out_point(const Projected &projected, std::int32_t from, std::int64_t p) {
     const std::int64_t m = n_factors();
-    const double square = placed.squares[from];
-    const float *factors = is_reduced_ ? placed.coordinates(from) : placed.all(from);
+    const double square = projected.squares[from];
+    const float *factors = is_reduced_ ? projected.coordinates(from) : projected.all(from);
     for (std::int64_t a = 0; a < m; ++a)
-        panels_[place_in_panels(p, a, m)] = factors[a];
+        panels_[panel_index(p, a, m)] = factors[a];
     if (is_reduced_)
-        std::copy_n(placed.all(from), width_, values_.begin() + p * width_);
+        std::copy_n(projected.all(from), width_, values_.begin() + p * width_);
     offsets_[p] = static_cast<float>((1.0 - kappa_) * square);
-    offsets_few_[p] = is_reduced_ ? static_cast<float>(placed.axes_squares[from] - kappa_few_ * square) : offsets_[p];
+    offsets_few_[p] =
+        is_reduced_ ? static_cast<float>(projected.axes_squares[from] - kappa_few_ * square) : offsets_[p];
     widths_[p] = static_cast<float>(2.0 * kappa_ * square);
     float &largest = largest_squares_[p / chunk()];
-    largest = std::max(largest, placed.squares[from]);
+    largest = std::max(largest, projected.squares[from]);
 }
 
 // Searches the chunks for a tile of rows that are near each other; owns the scratch buffers of one thread.
-template <class Value> template <class Rows, class Cell> class DenseLayout<Value>::Worker {
+template <class Value> template <class Rows> class ChunkSearch<Value>::Worker {
   public:
-    Worker(const DenseLayout &layout, const Rows &rows, const Placed &placed, const std::int64_t *order,
-           std::int64_t n_partitionings, Cell *cells)
-        : layout_(layout), rows_(rows), placed_(placed), order_(order), n_partitionings_(n_partitionings),
-          cells_(cells), products_(best_products()), row_(static_cast<std::size_t>(rows.n_columns)),
-          searches_(static_cast<std::size_t>(std::min(kTile, rows.n_rows)),
-                    Search<float>(layout.pool_, n_partitionings)),
-          packed_(static_cast<std::size_t>((kTile + products_.group) * layout.n_factors())),
-          bounds_(static_cast<std::size_t>(products_.group * layout.chunk())),
-          places_(static_cast<std::size_t>(layout.chunk())), lowers_(places_.size()),
-          nearness_(static_cast<std::size_t>(kTile * layout.chunks_->size())),
-          turn_(static_cast<std::size_t>(layout.chunks_->size())), nearest_(turn_.size()), distances_(layout.pool_) {}
+    Worker(const ChunkSearch &engine, const Rows &rows, const Projected &projected, const std::int64_t *order,
+           CellsOut cells)
+        : engine_(engine), projected_(projected), order_(order), cells_(cells), products_(best_products()),
+          scans_(best_scans()),
+          searches_(static_cast<std::size_t>(std::min(kTile, rows.n_rows)), Search<float>(engine.pool_)),
+          packed_(static_cast<std::size_t>((kTile + products_.group) * engine.n_factors())),
+          bounds_(static_cast<std::size_t>(products_.group * engine.chunk())),
+          indices_(static_cast<std::size_t>(engine.chunk())), lowers_(indices_.size()),
+          nearness_(static_cast<std::size_t>(kTile * engine.chunks_->size())),
+          turn_(static_cast<std::size_t>(engine.chunks_->size())), nearest_(turn_.size()),
+          distances_(rows, engine.points_, engine.pool_.points) {}
 
     void operator()(std::int64_t begin, std::int64_t end) {
         order_here_ = order_ + begin;
@@ -252,22 +244,22 @@ template <class Value> template <class Rows, class Cell> class DenseLayout<Value
     }
 
   private:
-    std::int64_t n_chunks() const { return layout_.chunks_->size(); }
+    std::int64_t n_chunks() const { return engine_.chunks_->size(); }
 
     // Packs the rows' factors for the product, and sorts the chunks by the smallest distance of any row to their box.
     //   out: packed_, nearness_, turn_
     void begin_rows() {
-        const std::int64_t m = layout_.n_factors();
+        const std::int64_t m = engine_.n_factors();
         std::fill(nearest_.begin(), nearest_.end(), HUGE_VALF);
         for (std::int64_t k = 0; k < n_rows_; ++k) {
             searches_[k].begin();
             const std::int64_t r = order_here_[k];
-            const float *factors = layout_.is_reduced_ ? placed_.coordinates(r) : placed_.all(r);
+            const float *factors = engine_.is_reduced_ ? projected_.coordinates(r) : projected_.all(r);
             float *packed = packed_.data() + k / products_.group * products_.group * m;
             for (std::int64_t a = 0; a < m; ++a)
                 packed[a * products_.group + k % products_.group] = factors[a];
             float *squares = nearness_.data() + k * n_chunks();
-            layout_.chunks_->distances(placed_.coordinates(r), squares);
+            engine_.chunks_->distances(projected_.coordinates(r), squares);
             for (std::int64_t c = 0; c < n_chunks(); ++c)
                 nearest_[c] = std::min(nearest_[c], squares[c]);
         }
@@ -281,11 +273,11 @@ template <class Value> template <class Rows, class Cell> class DenseLayout<Value
     // after rounding errors are subtracted. A row without bounds (infinite square) visits no chunk; settle compares it
     // with all points.
     bool matters(std::int64_t chunk, std::int64_t k) const {
-        const double square = placed_.squares[order_here_[k]];
+        const double square = projected_.squares[order_here_[k]];
         if (square == HUGE_VALF)
             return false;
-        const double slack = layout_.kappa_few_ * (square + layout_.largest_squares_[chunk]) + 0x1p-100;
-        const double threshold = searches_[k].threshold() + (1.0 - layout_.kappa_) * square;
+        const double slack = engine_.kappa_few_ * (square + engine_.largest_squares_[chunk]) + kUnderflow;
+        const double threshold = searches_[k].threshold() + (1.0 - engine_.kappa_) * square;
         return nearness_[k * n_chunks() + chunk] * (1.0 - 0x1p-18) - slack <= threshold;
     }
 
@@ -296,11 +288,11 @@ template <class Value> template <class Rows, class Cell> class DenseLayout<Value
             n_mattering += matters(chunk, k);
         if (n_mattering == 0)
             return;
-        const std::int64_t length = layout_.chunk();
-        const std::int64_t begin = chunk * length, n = std::min(length, layout_.pool_.size() - begin);
-        const std::int64_t m = layout_.n_factors();
-        products_.lower_bounds(packed_.data() + first * m, 1, m, layout_.panels_.data() + begin * m, n_panels(n),
-                               layout_.offsets_few_.data() + begin, bounds_.data(), length);
+        const std::int64_t length = engine_.chunk();
+        const std::int64_t begin = chunk * length, n = std::min(length, engine_.pool_.size() - begin);
+        const std::int64_t m = engine_.n_factors();
+        products_.lower_bounds(packed_.data() + first * m, 1, m, engine_.panels_.data() + begin * m, n_panels(n),
+                               engine_.offsets_few_.data() + begin, bounds_.data(), length);
         for (std::int64_t k = first; k < last; ++k)
             if (matters(chunk, k))
                 enter_chunk(searches_[k], bounds_.data() + (k - first) * length, begin, n, order_here_[k]);
@@ -310,21 +302,21 @@ template <class Value> template <class Rows, class Cell> class DenseLayout<Value
     // points that they do not rule out get bounds from all columns first.
     //   in: bounds of the n points from the begin-th on      changed: search
     void enter_chunk(Search<float> &search, const float *bounds, std::int64_t begin, std::int64_t n, std::int64_t r) {
-        const float square = placed_.squares[r];
-        const double gap = layout_.is_reduced_ ? gap_at(r) : 0.0;
-        std::int64_t n_places = places_within(search, bounds, begin, n, gap);
-        if (n_places == 0)
+        const float square = projected_.squares[r];
+        const double gap = engine_.is_reduced_ ? gap_at(r) : 0.0;
+        const std::int64_t n_close = indices_within(search, bounds, begin, n, gap);
+        if (n_close == 0)
             return;
-        if (layout_.is_reduced_)
-            products_.lower_bounds_at(placed_.all(r), layout_.width_, layout_.values_.data() + begin * layout_.width_,
-                                      layout_.offsets_.data() + begin, places_.data(), n_places, lowers_.data());
-        // The small constant covers underflow.
-        const float width = static_cast<float>(2.0 * layout_.kappa_) * square + 0x1p-100f;
-        for (std::int64_t k = 0; k < n_places; ++k) {
-            const std::int64_t p = begin + places_[k];
-            const float lower = layout_.is_reduced_ ? lowers_[k] : bounds[places_[k]];
+        if (engine_.is_reduced_)
+            products_.lower_bounds_at(projected_.all(r), engine_.width_,
+                                      engine_.values_.data() + begin * engine_.width_, engine_.offsets_.data() + begin,
+                                      indices_.data(), n_close, lowers_.data());
+        const float width = static_cast<float>(2.0 * engine_.kappa_) * square + kUnderflow;
+        for (std::int64_t k = 0; k < n_close; ++k) {
+            const std::int64_t p = begin + indices_[k];
+            const float lower = engine_.is_reduced_ ? lowers_[k] : bounds[indices_[k]];
             if (lower <= search.threshold())
-                search.enter(static_cast<std::int32_t>(p), lower, lower + (width + layout_.widths_[p]));
+                search.enter(static_cast<std::int32_t>(p), lower, lower + (width + engine_.widths_[p]));
         }
         search.lower_threshold();
     }
@@ -332,69 +324,67 @@ template <class Value> template <class Rows, class Cell> class DenseLayout<Value
     // Bounds along the axes lack |x'|^2 - kappa' |x|^2, those of all columns (1 - kappa) |x|^2. The difference, with a
     // margin for rounding, turns a limit for the latter into one for the former.
     double gap_at(std::int64_t r) const {
-        const double square = placed_.squares[r];
-        return (1.0 - layout_.kappa_ + layout_.kappa_few_ + 0x1p-20) * square - placed_.axes_squares[r] + 0x1p-100;
+        const double square = projected_.squares[r];
+        return (1.0 - engine_.kappa_ + engine_.kappa_few_ + 0x1p-20) * square - projected_.axes_squares[r] + kUnderflow;
     }
 
-    // Writes to places_ the points of a chunk that may be nearest in some partitioning, as offsets from the chunk's
+    // Writes to indices_ the points of a chunk that may be nearest in some partitioning, counted from the chunk's
     // start; returns their number. In reduced mode a point is also compared with the limits of its own partitionings,
     // because a full product costs more than that.
-    std::int64_t places_within(const Search<float> &search, const float *bounds, std::int64_t begin, std::int64_t n,
-                               double gap) {
+    std::int64_t indices_within(const Search<float> &search, const float *bounds, std::int64_t begin, std::int64_t n,
+                                double gap) {
         const float limit = std::nextafter(static_cast<float>(search.threshold() + gap), HUGE_VALF);
-        const std::int64_t n_found = products_.places_within(bounds, n, limit, places_.data());
-        if (!layout_.is_reduced_)
+        const std::int64_t n_found = scans_.indices_within(bounds, n, limit, indices_.data());
+        if (!engine_.is_reduced_)
             return n_found;
-        const auto end = std::remove_if(places_.begin(), places_.begin() + n_found, [&](std::int32_t place) {
-            return !search.may_be_nearest(static_cast<std::int32_t>(begin + place), bounds[place] - gap);
+        const auto end = std::remove_if(indices_.begin(), indices_.begin() + n_found, [&](std::int32_t index) {
+            return !search.may_be_nearest(static_cast<std::int32_t>(begin + index), bounds[index] - gap);
         });
-        return end - places_.begin();
+        return end - indices_.begin();
     }
 
     // Writes the cells of row r.
     void settle(Search<float> &search, std::int64_t r) {
-        if (placed_.squares[r] == HUGE_VALF)
+        if (projected_.squares[r] == HUGE_VALF)
             search.enter_all();
-        load_dense(rows_, r, row_);
-        search.settle(
-            distances_, [&](std::int32_t point) { return distance(row_, layout_.points_.row(point)); },
-            cells_ + r * n_partitionings_);
+        distances_.begin_row(r);
+        search.settle(distances_, found_);
+        write_cells(cells_, r, std::span(std::as_const(found_)));
     }
 
-    const DenseLayout &layout_;
-    const Rows &rows_;
-    const Placed &placed_;
+    const ChunkSearch &engine_;
+    const Projected &projected_;
     const std::int64_t *order_;
-    std::int64_t n_partitionings_;
-    Cell *cells_;
+    CellsOut cells_;
     const Products &products_;
+    const Scans &scans_;
     const std::int64_t *order_here_ = nullptr;
     std::int64_t n_rows_ = 0;
-    std::vector<double> row_;
     std::vector<Search<float>> searches_;
     std::vector<float> packed_, bounds_;
-    std::vector<std::int32_t> places_;
+    std::vector<std::int32_t> indices_;
     std::vector<float> lowers_;
     std::vector<float> nearness_;    // squared distances to the boxes, [row of the tile][chunk]
     std::vector<std::int32_t> turn_; // chunks, nearest first
     std::vector<float> nearest_;     // by chunk: the smallest of nearness_
-    Distances distances_;
+    Distances<Rows, DenseRows<Value>> distances_;
+    std::vector<std::int32_t> found_;
 };
 
 template <class Value>
-template <class Rows, class Cell>
-void DenseLayout<Value>::apply(const Rows &rows, std::int64_t n_partitionings, Cell *cells, int threads) const {
-    Placed placed(*this, rows.n_rows);
-    place(rows, rows.n_rows, [](std::int64_t r) { return r; }, placed, threads);
+template <class Rows>
+void ChunkSearch<Value>::search(const Rows &rows, CellsOut cells, int threads) const {
+    Projected projected(*this, rows.n_rows);
+    project(rows, rows.n_rows, [](std::int64_t r) { return r; }, projected, threads);
     // Sort rows by the chunk in which they lie, so that the rows of a tile need the same chunks.
     std::vector<std::pair<std::int64_t, std::int64_t>> keys(static_cast<std::size_t>(rows.n_rows));
     for (std::int64_t r = 0; r < rows.n_rows; ++r)
-        keys[r] = {chunks_->find(placed.coordinates(r)), r};
+        keys[r] = {chunks_->find(projected.coordinates(r)), r};
     std::sort(keys.begin(), keys.end());
     std::vector<std::int64_t> order(keys.size());
     std::transform(keys.begin(), keys.end(), order.begin(), [](const auto &key) { return key.second; });
     parallel_tiles(rows.n_rows, kTile, threads,
-                   [&] { return Worker<Rows, Cell>(*this, rows, placed, order.data(), n_partitionings, cells); });
+                   [&] { return Worker<Rows>(*this, rows, projected, order.data(), cells); });
 }
 
 } // namespace isokern

@@ -1,0 +1,42 @@
+// Scans over the bounds of a row's distances, and over the places of points in samples, for each SIMD instruction set.
+//
+// In: bounds, or places. Out: the candidates among the bounds, running minima of nested samples, and the first points
+// of a walk (nested_walk.hpp). The functions are compiled once per instruction set (scans_kernel.cpp) and chosen at run
+// time; all give the same results.
+#pragma once
+
+#include <cstdint>
+
+namespace isokern {
+
+constexpr std::int64_t kMinima = 16;       // samples whose minima run together
+constexpr std::int64_t kTogether = 32;     // samples processed together by first_places and walk
+constexpr std::uint16_t kNowhere = 0xffff; // the place of a point that is not in a sample
+
+struct Scans {
+    // Writes the indices k < n with bounds[k] <= limit, ascending; returns their number.
+    std::int64_t (*indices_within)(const float *bounds, std::int64_t n, float limit, std::int32_t *indices);
+
+    // Continues the running minima of kMinima samples over their places begin .. end - 1. For sample l, with the bounds
+    // b[k] = bounds[numbers[k, l]]:
+    //  least[l], second[l] = the smallest two b[k] so far,   at[l] = the first place k with b[k] = least[l]
+    //  in: bounds, numbers [end][kMinima]      changed: least, second, at
+    void (*running_minima)(const float *bounds, const std::int32_t *numbers, std::int64_t begin, std::int64_t end,
+                           float *least, float *second, std::int32_t *at);
+
+    //  first[i] = min_k points[k][i]: the first place, in each sample, of any of n points      in: places as in walk
+    void (*first_places)(const std::uint16_t *const *points, std::int64_t n, std::int64_t n_samples,
+                         std::uint16_t *first);
+
+    // Continues a walk (nested_walk.hpp): for each sample i with nothing found so far,
+    //  found[i] = steps[k][i] for the first k with steps[k][i] < size
+    //  in: steps, each the places of a point in n_samples (a multiple of kTogether), kNowhere if it is not in a sample
+    //  changed: found, kNowhere where nothing has been found; returns whether there is such a sample
+    bool (*walk)(const std::uint16_t *const *steps, std::int64_t n_steps, std::uint16_t size, std::int64_t n_samples,
+                 std::uint16_t *found);
+};
+
+// The implementation for the widest instruction set that this CPU supports.
+const Scans &best_scans();
+
+} // namespace isokern

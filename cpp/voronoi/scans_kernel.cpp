@@ -1,0 +1,146 @@
+// The loops of voronoi/scans.hpp: comparisons of many bounds or places at a time, with compress and gather (AVX-512).
+//
+// In: bounds of a row, places of points. Out: candidates, minima, nearest points. Compiled once per instruction set
+// (simd/for_isa.hpp).
+#include "voronoi/scans.hpp"
+
+#include "simd/for_isa.hpp"
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+namespace isokern {
+namespace {
+
+#if defined(__AVX512F__)
+std::int64_t indices_within(const float *bounds, std::int64_t n, float limit, std::int32_t *indices) {
+    const __m512 limits = _mm512_set1_ps(limit);
+    const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    std::int64_t found = 0;
+    for (std::int64_t k = 0; k < n; k += 16) {
+        const __mmask16 is_there = n - k < 16 ? static_cast<__mmask16>((1 << (n - k)) - 1) : 0xffff;
+        const __mmask16 is_within =
+            _mm512_mask_cmp_ps_mask(is_there, _mm512_maskz_loadu_ps(is_there, bounds + k), limits, _CMP_LE_OQ);
+        if (is_within) {
+            const __m512i here = _mm512_add_epi32(lanes, _mm512_set1_epi32(static_cast<int>(k)));
+            _mm512_mask_compressstoreu_epi32(indices + found, is_within, here);
+            found += __builtin_popcount(is_within);
+        }
+    }
+    return found;
+}
+#else
+// Tests 32 bounds at once, which the compiler vectorises; indices are written only if one of them is within the limit.
+std::int64_t indices_within(const float *bounds, std::int64_t n, float limit, std::int32_t *indices) {
+    std::int64_t found = 0, k = 0;
+    for (; k + 32 <= n; k += 32) {
+        int any = 0;
+        for (int l = 0; l < 32; ++l)
+            any |= bounds[k + l] <= limit;
+        if (any)
+            for (int l = 0; l < 32; ++l) {
+                indices[found] = static_cast<std::int32_t>(k + l);
+                found += bounds[k + l] <= limit;
+            }
+    }
+    for (; k < n; ++k) {
+        indices[found] = static_cast<std::int32_t>(k);
+        found += bounds[k] <= limit;
+    }
+    return found;
+}
+#endif
+
+void first_places(const std::uint16_t *const *points, std::int64_t n, std::int64_t n_samples, std::uint16_t *first) {
+    for (std::int64_t i = 0; i < n_samples; i += kTogether) {
+        std::uint16_t places[kTogether];
+        for (int l = 0; l < kTogether; ++l)
+            places[l] = kNowhere;
+        for (std::int64_t k = 0; k < n; ++k)
+            for (int l = 0; l < kTogether; ++l)
+                places[l] = points[k][i + l] < places[l] ? points[k][i + l] : places[l];
+        for (int l = 0; l < kTogether; ++l)
+            first[i + l] = places[l];
+    }
+}
+
+#if defined(__AVX512F__)
+void running_minima(const float *bounds, const std::int32_t *numbers, std::int64_t begin, std::int64_t end,
+                    float *least, float *second, std::int32_t *at) {
+    __m512 first = _mm512_loadu_ps(least), next = _mm512_loadu_ps(second);
+    __m512i place = _mm512_loadu_si512(at);
+    for (std::int64_t k = begin; k < end; ++k) {
+        const __m512 bound = _mm512_i32gather_ps(_mm512_loadu_si512(numbers + k * kMinima), bounds, sizeof(float));
+        const __mmask16 is_less = _mm512_cmp_ps_mask(bound, first, _CMP_LT_OQ);
+        next = _mm512_min_ps(next, _mm512_max_ps(first, bound));
+        first = _mm512_min_ps(first, bound);
+        place = _mm512_mask_set1_epi32(place, is_less, static_cast<int>(k));
+    }
+    _mm512_storeu_ps(least, first);
+    _mm512_storeu_ps(second, next);
+    _mm512_storeu_si512(at, place);
+}
+
+bool walk(const std::uint16_t *const *steps, std::int64_t n_steps, std::uint16_t size, std::int64_t n_samples,
+          std::uint16_t *found) {
+    const __m512i sizes = _mm512_set1_epi16(static_cast<short>(size)), nowhere = _mm512_set1_epi16(-1);
+    bool is_any_open = false;
+    for (std::int64_t i = 0; i < n_samples; i += kTogether) {
+        __m512i places = _mm512_loadu_si512(found + i);
+        __mmask32 is_open = _mm512_cmpeq_epu16_mask(places, nowhere);
+        for (std::int64_t k = 0; is_open && k < n_steps; ++k) {
+            const __m512i here = _mm512_loadu_si512(steps[k] + i);
+            const __mmask32 is_first = _mm512_mask_cmplt_epu16_mask(is_open, here, sizes);
+            places = _mm512_mask_mov_epi16(places, is_first, here);
+            is_open &= ~is_first;
+        }
+        _mm512_storeu_si512(found + i, places);
+        is_any_open |= is_open != 0;
+    }
+    return is_any_open;
+}
+#else
+// The same without intrinsics; the compiler vectorises the inner loops.
+void running_minima(const float *bounds, const std::int32_t *numbers, std::int64_t begin, std::int64_t end,
+                    float *least, float *second, std::int32_t *at) {
+    for (std::int64_t k = begin; k < end; ++k)
+        for (int l = 0; l < kMinima; ++l) {
+            const float bound = bounds[numbers[k * kMinima + l]];
+            const float larger = least[l] < bound ? bound : least[l];
+            second[l] = larger < second[l] ? larger : second[l];
+            at[l] = bound < least[l] ? static_cast<std::int32_t>(k) : at[l];
+            least[l] = bound < least[l] ? bound : least[l];
+        }
+}
+
+bool walk(const std::uint16_t *const *steps, std::int64_t n_steps, std::uint16_t size, std::int64_t n_samples,
+          std::uint16_t *found) {
+    bool is_any_open = false;
+    for (std::int64_t i = 0; i < n_samples; i += kTogether) {
+        std::uint16_t places[kTogether], n_open = 1;
+        for (int l = 0; l < kTogether; ++l)
+            places[l] = found[i + l];
+        for (std::int64_t k = 0; n_open && k < n_steps; ++k) {
+            n_open = 0;
+            for (int l = 0; l < kTogether; ++l) {
+                const std::uint16_t here = steps[k][i + l];
+                places[l] = places[l] == kNowhere && here < size ? here : places[l];
+                n_open = static_cast<std::uint16_t>(n_open + (places[l] == kNowhere));
+            }
+        }
+        for (int l = 0; l < kTogether; ++l) {
+            found[i + l] = places[l];
+            is_any_open |= places[l] == kNowhere;
+        }
+    }
+    return is_any_open;
+}
+#endif
+
+} // namespace
+
+extern const Scans ISOKERN_FOR_ISA(scans);
+const Scans ISOKERN_FOR_ISA(scans) = {indices_within, running_minima, first_places, walk};
+
+} // namespace isokern
