@@ -8,17 +8,17 @@
 
 namespace isokern {
 
-extern const Descents descents_baseline;
+extern const DenseTraversals dense_traversals_baseline;
 #if defined(__x86_64__)
-extern const Descents descents_avx512;
+extern const DenseTraversals dense_traversals_avx512;
 #endif
 
-const Descents &best_descents() {
+const DenseTraversals &best_dense_traversals() {
 #if defined(__x86_64__)
     if (instruction_set() >= InstructionSet::avx512)
-        return descents_avx512;
+        return dense_traversals_avx512;
 #endif
-    return descents_baseline;
+    return dense_traversals_baseline;
 }
 
 } // namespace isokern

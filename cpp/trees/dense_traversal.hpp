@@ -16,7 +16,8 @@ namespace isokern {
 
 constexpr int kColumnBits = 12, kNodeBits = 20; // of a packed node's link
 constexpr int kRowBits = 12;                    // a place is row << kNodeBits | node
-constexpr std::int64_t kPlacesAtOnce = 64;      // places processed together; work lists have room for as many more
+static_assert(kRowBits + kNodeBits == 32);
+constexpr std::int64_t kPlacesAtOnce = 64; // places processed together; work lists have room for as many more
 constexpr int kTopLevels = 4;
 constexpr int kTopNodes = (1 << kTopLevels) - 1;
 
@@ -51,19 +52,19 @@ template <class Exact> struct RowTile {
 };
 constexpr int kLaneBits = 4, kLanes = 1 << kLaneBits; // rows, or traversals, of a vector
 
-struct Descents {
+struct DenseTraversals {
     // Traverses the first n_trees trees of the forest with all rows of the tile.
     //   out: ends, n_rows * n_trees places (row, leaf) in any order
     //   scratch: places; both lists have room for kPlacesAtOnce more
     template <class Exact>
-    using Descend = void (*)(const PackedForest &forest, std::int64_t n_trees, const RowTile<Exact> &rows,
-                             std::uint32_t *places, std::uint32_t *ends);
+    using Traverse = void (*)(const PackedForest &forest, std::int64_t n_trees, const RowTile<Exact> &rows,
+                              std::uint32_t *places, std::uint32_t *ends);
 
-    Descend<float> floats;
-    Descend<double> doubles;
+    Traverse<float> floats;
+    Traverse<double> doubles;
 };
 
 // The implementation for the widest instruction set that this CPU supports.
-const Descents &best_descents();
+const DenseTraversals &best_dense_traversals();
 
 } // namespace isokern

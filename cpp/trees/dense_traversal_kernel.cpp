@@ -213,8 +213,8 @@ template <class Exact> struct Lanes {
 // have been read, so it never overwrites a place that is still to be read.
 //   in: forest, rows      changed: places (the work list)      out: ends
 template <class Exact>
-void descend(const PackedForest &forest, std::int64_t n_trees, const RowTile<Exact> &rows, std::uint32_t *places,
-             std::uint32_t *ends) {
+void traverse(const PackedForest &forest, std::int64_t n_trees, const RowTile<Exact> &rows, std::uint32_t *places,
+              std::uint32_t *ends) {
     std::uint32_t *entered = places;
     for (std::int64_t tree = 0; tree < n_trees; ++tree)
         entered = enter(forest, tree, rows, entered);
@@ -247,7 +247,7 @@ void descend(const PackedForest &forest, std::int64_t n_trees, const RowTile<Exa
 
 } // namespace
 
-extern const Descents ISOKERN_FOR_ISA(descents);
-const Descents ISOKERN_FOR_ISA(descents) = {descend<float>, descend<double>};
+extern const DenseTraversals ISOKERN_FOR_ISA(dense_traversals);
+const DenseTraversals ISOKERN_FOR_ISA(dense_traversals) = {traverse<float>, traverse<double>};
 
 } // namespace isokern

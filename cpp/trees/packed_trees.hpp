@@ -31,7 +31,7 @@ class PackedTrees {
     std::int64_t tile(std::int64_t n_columns) const;
 
     // Maps tiles of rows to cells; owns the scratch buffers of one thread.
-    template <class Value, class Cell> class Descent;
+    template <class Value, class Cell> class Mapper;
 
   private:
     // Consecutive trees whose nodes are numbered together.
@@ -51,9 +51,9 @@ class PackedTrees {
     std::vector<Segment> segments_;
 };
 
-template <class Value, class Cell> class PackedTrees::Descent {
+template <class Value, class Cell> class PackedTrees::Mapper {
   public:
-    explicit Descent(const PackedTrees &trees) : trees_(trees) {}
+    explicit Mapper(const PackedTrees &trees) : trees_(trees) {}
 
     // cells[r, i] = the cell of the leaf of tree i in which row r ends, for at most 2^kRowBits rows.
     void operator()(const DenseRows<Value> &rows, Cell *cells) {
@@ -68,7 +68,7 @@ template <class Value, class Cell> class PackedTrees::Descent {
                 const std::int64_t first_node = trees_.starts_[segment.first_tree];
                 const PackedForest forest{trees_.nodes_.data() + first_node, trees_.splits_.data() + first_node,
                                           trees_.tops_.data() + tree};
-                descend_(forest, n_trees, tile, places_.data(), ends_.data());
+                traverse_(forest, n_trees, tile, places_.data(), ends_.data());
                 write(n_trees * rows.n_rows, segment, cells);
             }
     }
@@ -98,15 +98,15 @@ template <class Value, class Cell> class PackedTrees::Descent {
         }
     }
 
-    static Descents::Descend<Value> best() {
+    static DenseTraversals::Traverse<Value> best() {
         if constexpr (std::is_same_v<Value, float>)
-            return best_descents().floats;
+            return best_dense_traversals().floats;
         else
-            return best_descents().doubles;
+            return best_dense_traversals().doubles;
     }
 
     const PackedTrees &trees_;
-    Descents::Descend<Value> descend_ = best();
+    DenseTraversals::Traverse<Value> traverse_ = best();
     std::vector<float> columns_;
     std::vector<std::uint32_t> places_, ends_;
 };

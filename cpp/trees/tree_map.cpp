@@ -91,9 +91,9 @@ template <class Rows, class Cell> class TreeMap::DenseWorker {
         for (std::int64_t tree = 0; tree < map_.n_trees(); ++tree) {
             std::int64_t r = begin;
             for (; r + kGroup <= end; r += kGroup)
-                descend<kGroup>(tree, r);
+                follow<kGroup>(tree, r);
             for (; r < end; ++r)
-                descend<1>(tree, r);
+                follow<1>(tree, r);
         }
     }
 
@@ -103,7 +103,7 @@ template <class Rows, class Cell> class TreeMap::DenseWorker {
     //  at <- left[at] + !(x[column[at]] < split[at]) until all rows of the group are at leaves
     //  in: the tree, rows first_row .. first_row + group - 1      out: their cells in this tree
     // Rows that have arrived stay where they are; conditional moves instead of branches, which would be unpredictable.
-    template <int group> void descend(std::int64_t tree, std::int64_t first_row) {
+    template <int group> void follow(std::int64_t tree, std::int64_t first_row) {
         const Node *nodes = map_.nodes_.data() + map_.starts_[tree];
         const auto *row = rows_.row(first_row);
         std::int32_t at[group] = {};
@@ -132,12 +132,12 @@ template <class Rows, class Cell> class TreeMap::DenseWorker {
 template <class Value, class Cell> class TreeMap::DensifyingWorker {
   public:
     DensifyingWorker(const TreeMap &map, const CsrRows<Value> &rows, Cell *cells)
-        : map_(map), rows_(rows), cells_(cells), descent_(map.packed_) {}
+        : map_(map), rows_(rows), cells_(cells), mapper_(map.packed_) {}
 
     void operator()(std::int64_t begin, std::int64_t end) {
         values_.resize(std::max(values_.size(), static_cast<std::size_t>((end - begin) * rows_.n_columns)));
         for_each_place(begin, end, [&](std::size_t place, Value value) { values_[place] = value; });
-        descent_({values_.data(), end - begin, rows_.n_columns}, cells_ + begin * map_.n_trees());
+        mapper_({values_.data(), end - begin, rows_.n_columns}, cells_ + begin * map_.n_trees());
         for_each_place(begin, end, [&](std::size_t place, Value) { values_[place] = Value(0); });
     }
 
@@ -152,31 +152,32 @@ template <class Value, class Cell> class TreeMap::DensifyingWorker {
     const TreeMap &map_;
     const CsrRows<Value> &rows_;
     Cell *cells_;
-    PackedTrees::Descent<Value, Cell> descent_;
+    PackedTrees::Mapper<Value, Cell> mapper_;
     std::vector<Value> values_;
 };
 
 template <class Rows, class Cell> void TreeMap::apply(const Rows &rows, Cell *cells, int threads) const {
     if (rows.n_columns != n_columns_)
         throw std::invalid_argument("rows must have as many columns as the trees; got another number of columns.");
-    descend(rows, cells, threads);
+    map_rows(rows, cells, threads);
 }
 
-template <class Value, class Cell> void TreeMap::descend(const DenseRows<Value> &rows, Cell *cells, int threads) const {
+template <class Value, class Cell>
+void TreeMap::map_rows(const DenseRows<Value> &rows, Cell *cells, int threads) const {
     if (packed_.are_none())
         return parallel_tiles(rows.n_rows, kTile, threads,
                               [&] { return DenseWorker<DenseRows<Value>, Cell>(*this, rows, cells); });
     parallel_tiles(rows.n_rows, packed_.tile(n_columns_), threads, [&] {
-        return [&, descent = PackedTrees::Descent<Value, Cell>(packed_)](std::int64_t begin, std::int64_t end) mutable {
-            descent({rows.row(begin), end - begin, rows.n_columns}, cells + begin * n_trees());
+        return [&, mapper = PackedTrees::Mapper<Value, Cell>(packed_)](std::int64_t begin, std::int64_t end) mutable {
+            mapper({rows.row(begin), end - begin, rows.n_columns}, cells + begin * n_trees());
         };
     });
 }
 
-template <class Value, class Cell> void TreeMap::descend(const CsrRows<Value> &rows, Cell *cells, int threads) const {
+template <class Value, class Cell> void TreeMap::map_rows(const CsrRows<Value> &rows, Cell *cells, int threads) const {
     if (follow_zero_paths(rows))
         parallel_tiles(rows.n_rows, kTile, threads,
-                       [&] { return ZeroPaths::Descent<Value, Cell>(zero_paths_, rows, cells); });
+                       [&] { return ZeroPaths::Mapper<Value, Cell>(zero_paths_, rows, cells); });
     else
         parallel_tiles(rows.n_rows, packed_.tile(n_columns_), threads,
                        [&] { return DensifyingWorker<Value, Cell>(*this, rows, cells); });

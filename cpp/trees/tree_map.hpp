@@ -53,8 +53,8 @@ class TreeMap {
     template <class Rows, class Cell> class DenseWorker;
     template <class Value, class Cell> class DensifyingWorker;
 
-    template <class Value, class Cell> void descend(const DenseRows<Value> &rows, Cell *cells, int threads) const;
-    template <class Value, class Cell> void descend(const CsrRows<Value> &rows, Cell *cells, int threads) const;
+    template <class Value, class Cell> void map_rows(const DenseRows<Value> &rows, Cell *cells, int threads) const;
+    template <class Value, class Cell> void map_rows(const CsrRows<Value> &rows, Cell *cells, int threads) const;
 
     bool can_write_out() const;
     template <class Value> bool follow_zero_paths(const CsrRows<Value> &rows) const;

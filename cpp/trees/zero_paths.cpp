@@ -32,7 +32,7 @@ ZeroPaths::ZeroPaths(const double *split, const std::int32_t *column, const std:
     features_.number();
     for (auto root = starts.begin(); root + 1 != starts.end(); ++root)
         lay_out(split + *root, column + *root, left + *root);
-    places_.resize(places_.size() + kAhead); // Descent reads this far beyond a sentinel
+    places_.resize(places_.size() + kAhead); // Mapper reads this far beyond a sentinel
     index_turns();
 }
 

@@ -37,7 +37,7 @@ class ZeroPaths {
     bool are_none() const { return starts_.empty(); }
 
     // Maps rows to cells; owns the scratch buffers of one thread.
-    template <class Value, class Cell> class Descent;
+    template <class Value, class Cell> class Mapper;
 
   private:
     static constexpr int kAhead = 8; // places tested together
@@ -74,9 +74,9 @@ class ZeroPaths {
     std::vector<std::int64_t> turn_starts_; // side(feature, sign) -> its first turn
 };
 
-template <class Value, class Cell> class ZeroPaths::Descent {
+template <class Value, class Cell> class ZeroPaths::Mapper {
   public:
-    Descent(const ZeroPaths &paths, const CsrRows<Value> &rows, Cell *cells)
+    Mapper(const ZeroPaths &paths, const CsrRows<Value> &rows, Cell *cells)
         : paths_(paths), rows_(rows), cells_(cells), values_(static_cast<std::size_t>(paths.features_.size()) + 1),
           is_stored_(values_.size()), turned_at_(paths.starts_.size()), walks_(paths.starts_.size()) {
         store({paths.features_.size(), std::numeric_limits<double>::infinity()});
@@ -84,7 +84,7 @@ template <class Value, class Cell> class ZeroPaths::Descent {
 
     void operator()(std::int64_t begin, std::int64_t end) {
         for (std::int64_t r = begin; r < end; ++r)
-            descend(r);
+            follow(r);
     }
 
   private:
@@ -100,7 +100,7 @@ template <class Value, class Cell> class ZeroPaths::Descent {
 
     // Maps row r: notes its stored values by feature, finds where it leaves the zero path of each root, then walks on
     // in all trees that have not ended.
-    void descend(std::int64_t r) {
+    void follow(std::int64_t r) {
         find_features(r);
         std::copy(paths_.ends_.begin(), paths_.ends_.end(), turned_at_.begin());
         for (const Stored &one : stored_) {
