@@ -126,7 +126,7 @@ def test_a_note_says_if_libsvm_learns_from_a_sample(n_learned, n_notes):
 )
 def test_a_claim_must_hold_on_every_data_set(outcomes, holds, found):
     records = [record("NOGD"), record("NOGD", "url", stopped="time limit of 1 s")]
-    verdict = Claim("A beats B", "more points", lambda records: outcomes).judge(records)
+    verdict = Claim("A beats B", "more points", lambda records: outcomes)(records)
     assert (verdict.claim, verdict.rule) == ("A beats B", "more points, on every data set")
     assert (verdict.holds, verdict.found) == (holds, found)
 

@@ -29,10 +29,10 @@ def measure(cell, plan):
     return ACTIONS[cell["do"]](cell["n"])
 
 
-def verdicts(records):
-    """Return whether all squares were measured."""
+def judge(records):
+    """Return the verdict whether all squares were measured."""
     holds = all("square" in record for record in records) if records else None
-    return [Verdict("It works.", "All squares are there.", holds, f"{len(records)} records")]
+    return Verdict("It works.", "All squares are there.", holds, f"{len(records)} records")
 
 
 def toy(*cells):
@@ -43,7 +43,7 @@ def toy(*cells):
         cells=lambda plan: list(cells),
         measure=measure,
         table=lambda records, plan: Table(("n", "square"), [(r["n"], r.get("square")) for r in records], ("A note.",)),
-        verdicts=verdicts,
+        claims=(judge,),
     )
 
 

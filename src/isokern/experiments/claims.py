@@ -30,7 +30,7 @@ class Claim:
     where: str = "on every data set"
     otherwise: str = NO_MEASUREMENTS  # the finding if no data set can be judged
 
-    def judge(self, records: Sequence[Record]) -> Verdict:
+    def __call__(self, records: Sequence[Record]) -> Verdict:
         """Return the verdict; it names the data sets that cannot be judged because runs were stopped."""
         records = [record for record in records if not self.datasets or record["dataset"] in self.datasets]
         outcomes = self.outcomes(records)
@@ -43,11 +43,6 @@ class Claim:
         found += f"; not on {', '.join(failed)}" if failed else ""
         found += f"; not judged because runs were stopped: {', '.join(stopped)}" if stopped else ""
         return Verdict(self.text, f"{self.rule}, {self.where}", not failed if judged else None, found)
-
-
-def judging(*claims: Claim) -> Callable[[Sequence[Record]], list[Verdict]]:
-    """Return the ``verdicts`` of an experiment."""
-    return lambda records: [claim.judge(records) for claim in claims]
 
 
 def by_means(judge: Judge, *pairs: Pair) -> Outcomes:

@@ -69,10 +69,14 @@ class Experiment:
     # Returns the measurements of a cell as JSON values. A worker process imports it, so it must be a module's function.
     measure: Callable[[Cell, Plan], dict[str, Any]]
     table: Callable[[Sequence[Record], Plan], Table]
-    verdicts: Callable[[Sequence[Record]], list[Verdict]]
+    claims: tuple[Callable[[Sequence[Record]], Verdict], ...]
     draw: Callable[[Sequence[Record]], Any] | None = None  # returns a matplotlib figure
     datasets: tuple[str, ...] = ()  # by the paper's names, available or not
     notes: tuple[str, ...] = ()  # how it differs from the paper's
+
+    def verdicts(self, records: Sequence[Record]) -> list[Verdict]:
+        """Judge all claims by records."""
+        return [claim(records) for claim in self.claims]
 
 
 @dataclass(frozen=True)

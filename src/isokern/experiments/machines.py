@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
 from sklearn.svm import SVC, LinearSVC
 
@@ -21,7 +21,6 @@ from isokern.experiments.experiment import Plan
 from isokern.experiments.measuring import Stopwatch, load_rows
 from isokern.experiments.methods import search_rows
 from isokern.kernels import NamedKernel, gamma_from_data, gamma_from_psi
-from isokern.learners.folds import map_folds, split_rows
 from isokern.rows import core_rows
 
 Kernel = Callable[[Any, Any], NDArray[np.float64]]
@@ -82,9 +81,9 @@ def train_liblinear(feature_map: Any, data: Dataset, seed: int) -> Measurements:
     return {"n_columns": int(train.shape[1]), "accuracy": accuracy, **watch.seconds(), **mapping}
 
 
-def train_on_cells(kernel: IsolationKernel, train: Any, y: Any, seed: int) -> IKSVC:
-    """Solve LIBLINEAR's problem on the cells of a fitted kernel."""
-    return IKSVC(kernel=kernel, tol=settings.LIBLINEAR_TOLERANCE, random_state=seed).fit_cells(train, y)
+def linear_machine(kernel: IsolationKernel, seed: int) -> IKSVC:
+    """Return an unfitted machine for LIBLINEAR's problem on the cells of a kernel."""
+    return IKSVC(kernel=kernel, tol=settings.LIBLINEAR_TOLERANCE, random_state=seed)
 
 
 def cells_accuracy(machine: Any, cells: NDArray[Any], y: NDArray[np.int64]) -> float:
@@ -119,13 +118,9 @@ def isolation_psi(source: str, plan: Plan, seed: int) -> int:
     """Return the psi with which the machine on Voronoi cells is the most accurate."""
     data = load_rows({"dataset": source, "seed": seed}, plan)
     X, y = search_rows(data.X_train, data.y_train, plan)
-    splits = split_rows(StratifiedKFold(settings.N_FOLDS), X, y)
-    n_least = min(len(train) for train, _ in splits)
+    folds = StratifiedKFold(settings.N_FOLDS)
+    n_least = min(len(train) for train, _ in folds.split(X, y))
     sizes = [psi for psi in settings.N_CELLS_SEARCHED[plan.scale] if psi <= n_least]
-    scores = []
-    for (train, test), parts in zip(splits, map_folds(voronoi_kernel(sizes[0], seed), X, splits, sizes), strict=True):
-        for part in parts:
-            mapped = part()
-            machine = train_on_cells(mapped.kernel, mapped.train, y[train], seed)
-            scores.append(cells_accuracy(machine, mapped.test, y[test]))
-    return sizes[int(np.reshape(scores, (len(splits), len(sizes))).mean(axis=0).argmax())]
+    machine = linear_machine(voronoi_kernel(sizes[0], seed), seed)
+    search = GridSearchCV(machine, {"kernel__n_cells": sizes}, cv=folds, refit=False).fit(X, y)
+    return search.best_params_["kernel__n_cells"]

@@ -10,7 +10,7 @@ from isokern import plotting
 from isokern.data import list_datasets
 from isokern.evaluation import holdout
 from isokern.experiments import settings
-from isokern.experiments.claims import Claim, Ends, Outcome, by_ends, by_means, judging, not_less_accurate
+from isokern.experiments.claims import Claim, Ends, Outcome, by_ends, by_means, not_less_accurate
 from isokern.experiments.experiment import Cell, Experiment, Plan, Record, is_out_of_time
 from isokern.experiments.figures import dataset_panels, draw_means
 from isokern.experiments.measuring import Stopwatch, load_rows
@@ -93,7 +93,7 @@ BATCH = Experiment(
         rivals={name: name.removesuffix(FROM_DATA) for name in METHODS if not name.startswith("IK")},
         notes=(search_note, _adaraker_notes),
     ),
-    verdicts=judging(
+    claims=(
         not_less_accurate("IK_a-OGD", "NOGD"),
         not_less_accurate("IK_a-OGD", f"NOGD{FROM_DATA}"),
         Claim(
@@ -176,7 +176,7 @@ EFFECT_OF_T = Experiment(
         "t or b",
         {f"{name}: {key}": (name, key) for name in _SIZE_OF for key in ("accuracy", "seconds")},
     ),
-    verdicts=judging(
+    claims=(
         Claim(
             "More partitionings make IK-OGD more accurate",
             "mean accuracy (capped trees) higher at the largest t than at the smallest",

@@ -11,7 +11,7 @@ from typing import Any
 from isokern import IsolationKernel, plotting
 from isokern.data import blocks, list_datasets
 from isokern.experiments import settings
-from isokern.experiments.claims import Claim, Ends, Outcome, by_ends, by_means, judging
+from isokern.experiments.claims import Claim, Ends, Outcome, by_ends, by_means
 from isokern.experiments.experiment import Cell, Experiment, Plan, Record, is_out_of_time
 from isokern.experiments.figures import dataset_panels, draw_means
 from isokern.experiments.measuring import Laps, Stopwatch
@@ -114,7 +114,7 @@ PRIMAL_DUAL = Experiment(
         published=settings.PRIMAL_DUAL_PUBLISHED,
         notes=(search_note, initial_note, stopped_notes("n_rows")),
     ),
-    verdicts=judging(
+    claims=(
         Claim(
             "The primal form reduces the prediction function from almost all of the time to a tiny fraction",
             f"share above {settings.LARGE_SHARE:.0%} (dual form) and below {settings.SMALL_SHARE:.0%} (primal form)",
@@ -235,7 +235,7 @@ DOT_PRODUCT = Experiment(
         {f"{name}, {part}": (name, part) for name in _DOT_PRODUCTS for part in ("total", "map", "learn")},
         notes=(_dot_product_note,),
     ),
-    verdicts=judging(
+    claims=(
         Claim(
             "The naive dot product falls further behind as psi grows",
             "the ratio of total times is larger at the largest psi than at the smallest, and at least "

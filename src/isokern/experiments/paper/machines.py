@@ -13,7 +13,7 @@ from isokern import IKOGDClassifier, IsolationKernel
 from isokern.data import list_datasets
 from isokern.data.catalogue import Dataset
 from isokern.experiments import machines, settings
-from isokern.experiments.claims import Claim, Outcome, by_means, judging, not_less_accurate, times_faster
+from isokern.experiments.claims import Claim, Outcome, by_means, not_less_accurate, times_faster
 from isokern.experiments.experiment import Cell, Experiment, Plan, Record
 from isokern.experiments.machines import Measurements, map_rows, train_liblinear, train_libsvm, voronoi_kernel
 from isokern.experiments.measuring import Stopwatch, load_rows
@@ -74,7 +74,7 @@ def _libsvm_on_cells(kernel: IsolationKernel, data: Dataset, seed: int) -> Measu
 def _iksvc_on_cells(kernel: IsolationKernel, data: Dataset, seed: int) -> Measurements:
     mapped, mapping = map_rows(kernel, data)
     watch = Stopwatch()
-    machine = machines.train_on_cells(kernel, mapped.X_train, data.y_train, seed)
+    machine = machines.linear_machine(kernel, seed).fit_cells(mapped.X_train, data.y_train)
     return {"accuracy": machines.cells_accuracy(machine, mapped.X_test, data.y_test), **watch.seconds(), **mapping}
 
 
@@ -116,7 +116,7 @@ SVM = Experiment(
         rivals={"SVM": "SVM", f"SVM{FROM_DATA}": "SVM"},
         notes=(search_note, _gram_note),
     ),
-    verdicts=judging(
+    claims=(
         not_less_accurate("IK_a-SVM", "SVM"),
         not_less_accurate("IK_a-SVM", f"SVM{FROM_DATA}"),
         Claim(
@@ -153,7 +153,7 @@ ADDITIVE = Experiment(
         rivals={name: name for name in ("LIBSVM, chi2", "LIBLINEAR, chi2")},
         notes=(search_note, _gram_note),
     ),
-    verdicts=judging(
+    claims=(
         *(
             not_less_accurate(
                 f"LIBLINEAR, {kernel}",
@@ -254,7 +254,7 @@ GPU = Experiment(
         published=settings.GPU_PUBLISHED,
         notes=(search_note, _no_gpu_note),
     ),
-    verdicts=judging(
+    claims=(
         Claim(
             "Mapping is much faster on a GPU than on a CPU",
             f"seconds of the CPU at least {settings.GPU_RATIO} times those of the GPU",

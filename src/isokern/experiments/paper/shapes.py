@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -93,25 +94,23 @@ def _shape_table(records: Sequence[Record], plan: Plan) -> Table:
     return Table(columns, rows, (note,))
 
 
-def _shape_verdicts(records: Sequence[Record]) -> list[Verdict]:
-    claims = {
-        "error": "On uniform data the Isolation Kernel is like the Laplacian kernel with lambda = ln(psi)/d",
-        "best_error": "It is like the Laplacian kernel with some lambda",
-    }
+def _judge_shape(claim: str, key: str, records: Sequence[Record]) -> Verdict:
     rule = (
         f"the root mean squared difference on the grid is at most {settings.SHAPE_ERROR:g} for capped and uncapped "
         f"trees at psi = {settings.SHAPE_CELLS}"
     )
-    verdicts = []
-    for key, claim in claims.items():
-        means = {name: mean(records, key, kernel=name, psi=settings.SHAPE_CELLS) for name in SHAPE_KERNELS}
-        errors = {name: error for name, error in means.items() if error is not None}
-        holds, found = None, NO_MEASUREMENTS
-        if errors.keys() >= {"trees", "trees, capped"}:
-            holds = max(errors["trees"], errors["trees, capped"]) <= settings.SHAPE_ERROR
-            found = "differences: " + "; ".join(f"{name} {error:.3f}" for name, error in errors.items())
-        verdicts.append(Verdict(claim, rule, holds, found))
-    return verdicts
+    means = {name: mean(records, key, kernel=name, psi=settings.SHAPE_CELLS) for name in SHAPE_KERNELS}
+    errors = {name: error for name, error in means.items() if error is not None}
+    if not errors.keys() >= {"trees", "trees, capped"}:
+        return Verdict(claim, rule, None, NO_MEASUREMENTS)
+    found = "differences: " + "; ".join(f"{name} {error:.3f}" for name, error in errors.items())
+    return Verdict(claim, rule, max(errors["trees"], errors["trees, capped"]) <= settings.SHAPE_ERROR, found)
+
+
+_SHAPE_CLAIMS = {
+    "error": "On uniform data the Isolation Kernel is like the Laplacian kernel with lambda = ln(psi)/d",
+    "best_error": "It is like the Laplacian kernel with some lambda",
+}
 
 
 def _draw_shapes(records: Sequence[Record]) -> Any:
@@ -159,7 +158,7 @@ KERNEL_SHAPE = Experiment(
     cells=grid((), psi=settings.SHAPE_TABLE_CELLS, kernel=tuple(SHAPE_KERNELS)),
     measure=measure_shape,
     table=_shape_table,
-    verdicts=_shape_verdicts,
+    claims=tuple(partial(_judge_shape, claim, key) for key, claim in _SHAPE_CLAIMS.items()),
     draw=_draw_shapes,
     notes=(
         "Rows are uniform on a square of side 1 around (0, 0). The paper says that the Isolation Kernel approximates "
@@ -262,16 +261,16 @@ def _contour_table(records: Sequence[Record], plan: Plan) -> Table:
     return Table(("kernel", "reach where dense", "reach where sparse", "ratio"), rows, (note,))
 
 
-def _contour_verdicts(records: Sequence[Record]) -> list[Verdict]:
+def _judge_contours(records: Sequence[Record]) -> Verdict:
     claim = "Contours of the Isolation Kernel are wide where data are sparse and narrow where they are dense"
     rule = (
         f"K = {_LEVEL:g} reaches at least {settings.CONTOUR_RATIO} times as far where data are sparse, for both kernels"
     )
     ratios = [ratio for name in CONTOUR_KERNELS if (ratio := _contour_ratio(records, name)) is not None]
     if len(ratios) < len(CONTOUR_KERNELS):
-        return [Verdict(claim, rule, None, NO_MEASUREMENTS)]
+        return Verdict(claim, rule, None, NO_MEASUREMENTS)
     numbers = ", ".join(f"{name} {ratio:.2f} times" for name, ratio in zip(CONTOUR_KERNELS, ratios, strict=True))
-    return [Verdict(claim, rule, min(ratios) >= settings.CONTOUR_RATIO, numbers)]
+    return Verdict(claim, rule, min(ratios) >= settings.CONTOUR_RATIO, numbers)
 
 
 def _draw_contours(records: Sequence[Record]) -> Any:
@@ -296,7 +295,7 @@ CONTOURS = Experiment(
     cells=_contour_cells,
     measure=measure_contours,
     table=_contour_table,
-    verdicts=_contour_verdicts,
+    claims=(_judge_contours,),
     draw=_draw_contours,
     datasets=("covertype",),
     notes=(

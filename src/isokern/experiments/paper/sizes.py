@@ -12,7 +12,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 from isokern import IsolationKernel
 from isokern.experiments import settings
-from isokern.experiments.claims import Claim, Outcome, judging
+from isokern.experiments.claims import Claim, Outcome
 from isokern.experiments.experiment import Cell, Experiment, Plan, Record, Table, Verdict
 from isokern.experiments.measuring import Stopwatch, load_rows, load_whole
 from isokern.experiments.plan import grid
@@ -57,20 +57,7 @@ def _compare_with_paper(records: Sequence[Record]) -> dict[str, Outcome]:
     return outcomes
 
 
-def _datasets_verdicts(records: Sequence[Record]) -> list[Verdict]:
-    same_files = Claim(
-        "The available files are those that the paper describes",
-        "equal numbers of rows and columns, and a share of nonzero values that differs by less than one in the last "
-        "published digit",
-        _compare_with_paper,
-        where="on every data set that is not a stand-in",
-        otherwise="none of the paper's own files is available",
-    )
-    diverse = "The data sets are diverse: small and large, with few and many columns, sparse and dense"
-    rule = (
-        "the largest numbers of rows and of columns are at least ten times the smallest, and some but not all data "
-        "sets have less than 1 % nonzero values"
-    )
+def _judge_diversity(records: Sequence[Record]) -> Verdict:
     counted = having(records, "n_train")
     holds, found = None, f"two data sets are needed, {len(counted)} available"
     if len(counted) > 1:
@@ -82,7 +69,13 @@ def _datasets_verdicts(records: Sequence[Record]) -> list[Verdict]:
             f"{min(rows):,} to {max(rows):,} rows, {min(columns):,} to {max(columns):,} columns, "
             f"{n_sparse} of {len(counted)} sparse"
         )
-    return [same_files.judge(records), Verdict(diverse, rule, holds, found)]
+    return Verdict(
+        "The data sets are diverse: small and large, with few and many columns, sparse and dense",
+        "the largest numbers of rows and of columns are at least ten times the smallest, and some but not all data "
+        "sets have less than 1 % nonzero values",
+        holds,
+        found,
+    )
 
 
 DATASETS = Experiment(
@@ -91,7 +84,17 @@ DATASETS = Experiment(
     cells=grid(settings.DATASETS, n_seeds=1),  # counts do not depend on the seed
     measure=measure_datasets,
     table=_datasets_table,
-    verdicts=_datasets_verdicts,
+    claims=(
+        Claim(
+            "The available files are those that the paper describes",
+            "equal numbers of rows and columns, and a share of nonzero values that differs by less than one in the "
+            "last published digit",
+            _compare_with_paper,
+            where="on every data set that is not a stand-in",
+            otherwise="none of the paper's own files is available",
+        ),
+        _judge_diversity,
+    ),
     datasets=settings.DATASETS,
     notes=("Counted on all rows of the files at either scale. The time of reading includes decompression.",),
 )
@@ -179,7 +182,7 @@ FEATURE_MAP_SIZE = Experiment(
     cells=grid(settings.DATASETS, n_seeds=1, partitioning=("tree", "voronoi"), psi=settings.FEATURE_MAP_CELLS),
     measure=measure_feature_map_size,
     table=_feature_map_table,
-    verdicts=judging(
+    claims=(
         Claim(
             "The Isolation Kernel's map has t psi features; t are nonzero in a row, for any number of columns",
             f"every row has both counts, {_ALL_MAPS}",

@@ -13,7 +13,7 @@ from isokern.data import blocks, list_datasets
 from isokern.data.rebatching import joined
 from isokern.evaluation import Prequential
 from isokern.experiments import settings
-from isokern.experiments.claims import Claim, by_means, judging, not_less_accurate
+from isokern.experiments.claims import Claim, by_means, not_less_accurate
 from isokern.experiments.experiment import Cell, Experiment, Plan, Record, is_stopped
 from isokern.experiments.figures import dataset_panels
 from isokern.experiments.measuring import Stopwatch, load_rows
@@ -195,7 +195,7 @@ ONLINE = Experiment(
         even_if_stopped=("growth", "n_done"),
         notes=(search_note, initial_note, stopped_notes("n_stream")),
     ),
-    verdicts=judging(
+    claims=(
         not_less_accurate("IK_i-OGD", "NOGD", remark=" (capped trees)"),
         not_less_accurate("IK_i-OGD", f"NOGD{FROM_DATA}", remark=" (capped trees)"),
         Claim(
