@@ -1,10 +1,10 @@
-"""The kernel as an estimator: what it returns, what it refuses, how it is copied and kept."""
+"""Test IsolationKernel as an estimator: its results, its errors, and copies of it."""
 
 from __future__ import annotations
 
 import copy
+import functools
 import pickle
-import warnings
 
 import joblib
 import numpy as np
@@ -24,6 +24,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from isokern import IsolationKernel
 
 PARTITIONINGS = ["tree", "voronoi"]
+every_partitioning = pytest.mark.parametrize("partitioning", PARTITIONINGS)
 METHODS = ["apply", "transform", "similarity", "get_feature_names_out"]
 
 small_tables = arrays(
@@ -46,12 +47,7 @@ def X():
     return np.random.default_rng(0).normal(size=(90, 3))
 
 
-@parametrize_with_checks(
-    [
-        IsolationKernel("tree", n_partitionings=10, random_state=0),
-        IsolationKernel("voronoi", n_partitionings=10, random_state=0),
-    ]
-)
+@parametrize_with_checks([IsolationKernel(name, n_partitionings=10, random_state=0) for name in PARTITIONINGS])
 def test_scikit_learn_s_estimator_checks_pass(estimator, check):
     check(estimator)
 
@@ -59,100 +55,51 @@ def test_scikit_learn_s_estimator_checks_pass(estimator, check):
 # Properties of the map and the kernel
 
 
-@given(rows=small_tables, parameters=parameters)
-def test_every_row_has_exactly_one_value_for_each_partitioning(rows, parameters):
-    features = IsolationKernel(**parameters).fit_transform(rows)
-    np.testing.assert_array_equal(np.diff(features.indptr), parameters["n_partitionings"])
+def shares_of(cells, others):
+    """Return for each pair of rows the share of partitionings in which they are in the same cell."""
+    return (cells[:, None] == others[None, :]).mean(axis=2)
 
 
 @given(rows=small_tables, parameters=parameters)
-def test_every_value_is_one_over_the_root_of_the_number_of_partitionings(rows, parameters):
-    features = IsolationKernel(**parameters).fit_transform(rows)
-    assert set(features.data) == {1 / np.sqrt(parameters["n_partitionings"])}
+def test_features_are_the_one_hot_cells_over_the_root_of_the_number_of_partitionings(rows, parameters):
+    kernel = IsolationKernel(**parameters).fit(rows)
+    cells, t = kernel.apply(rows), parameters["n_partitionings"]
+    expected = np.zeros((len(rows), t * kernel.n_cells_))
+    np.put_along_axis(expected, cells + kernel.n_cells_ * np.arange(t), 1 / np.sqrt(t), axis=1)
+    np.testing.assert_array_equal(kernel.transform(rows).toarray(), expected)
 
 
 @given(rows=small_tables, parameters=parameters)
-def test_the_kernel_is_symmetric(rows, parameters):
+def test_the_kernel_is_symmetric_positive_semi_definite_and_one_on_the_diagonal(rows, parameters):
     K = IsolationKernel(**parameters).fit(rows).similarity(rows)
     np.testing.assert_array_equal(K, K.T)
-
-
-@given(rows=small_tables, parameters=parameters)
-def test_the_similarity_of_a_row_to_itself_is_exactly_one(rows, parameters):
-    K = IsolationKernel(**parameters).fit(rows).similarity(rows)
     np.testing.assert_array_equal(np.diag(K), 1.0)
-
-
-@given(rows=small_tables, parameters=parameters)
-def test_a_row_is_never_more_similar_to_another_than_to_itself(rows, parameters):
-    K = IsolationKernel(**parameters).fit(rows).similarity(rows)
-    assert K.max() == 1.0
-
-
-@given(rows=small_tables, parameters=parameters)
-def test_the_kernel_is_positive_semi_definite(rows, parameters):
-    K = IsolationKernel(**parameters).fit(rows).similarity(rows)
     assert np.linalg.eigvalsh(K).min() > -1e-9
 
 
 @given(rows=small_tables, parameters=parameters)
-def test_dense_and_csr_rows_fall_into_the_same_cells(rows, parameters):
-    kernel = IsolationKernel(**parameters).fit(rows)
-    np.testing.assert_array_equal(kernel.apply(sparse.csr_array(rows)), kernel.apply(rows))
-
-
-@given(rows=small_tables, parameters=parameters)
-def test_similarity_is_the_share_of_cells_in_common(rows, parameters):
+def test_similarity_is_the_share_of_partitionings_with_the_same_cell(rows, parameters):
     kernel = IsolationKernel(**parameters).fit(rows)
     cells = kernel.apply(rows)
-    shares = (cells[:, None, :] == cells[None, :, :]).mean(axis=2)
-    np.testing.assert_allclose(kernel.similarity(rows), shares, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(kernel.similarity(rows), shares_of(cells, cells), rtol=0, atol=1e-15)
 
 
 # apply
 
 
-@pytest.mark.parametrize("partitioning", PARTITIONINGS)
-@pytest.mark.parametrize(("n_cells", "dtype"), [(2, np.uint8), (256, np.uint8), (257, np.uint16)])
-def test_cells_have_the_smallest_unsigned_type_that_fits(n_cells, dtype, partitioning):
-    X = np.random.default_rng(0).normal(size=(300, 2))
-    assert IsolationKernel(partitioning, 2, n_cells).fit(X).apply(X).dtype == dtype
-
-
-def test_cells_beyond_65536_are_32_bits_wide():
-    X = np.arange(70_000.0)[:, None]
-    cells = IsolationKernel("tree", 1, 66_000, random_state=0).fit(X).apply(X)
-    assert cells.dtype == np.uint32
-    assert cells.max() == 65_999
-
-
-@pytest.mark.parametrize("partitioning", PARTITIONINGS)
-def test_cells_beyond_256_are_all_in_use(partitioning):
-    X = np.random.default_rng(0).normal(size=(400, 3))
-    cells = IsolationKernel(partitioning, 2, 400, random_state=0).fit(X).apply(X)
-    np.testing.assert_array_equal(np.sort(cells, axis=0), np.repeat(np.arange(400)[:, None], 2, axis=1))
-
-
-@pytest.mark.parametrize("partitioning", PARTITIONINGS)
-def test_there_is_one_cell_for_each_row_and_partitioning(partitioning, X):
-    assert IsolationKernel(partitioning, 7).fit(X).apply(X[:5]).shape == (5, 7)
-
-
-@pytest.mark.parametrize("partitioning", PARTITIONINGS)
-def test_cells_are_numbered_from_zero(partitioning, X):
-    cells = IsolationKernel(partitioning, 20, 8, random_state=0).fit(X).apply(X)
-    assert (cells.min(axis=0) == 0).all()
-    assert (cells.max(axis=0) == 7).all()
+@every_partitioning
+@pytest.mark.parametrize(
+    ("n_cells", "dtype"), [(2, np.uint8), (256, np.uint8), (257, np.uint16), (400, np.uint16), (66_000, np.uint32)]
+)
+def test_cells_are_numbered_from_zero_in_the_smallest_unsigned_type(n_cells, dtype, partitioning):
+    n_columns = 1 if n_cells > 1000 else 3
+    X = np.random.default_rng(0).normal(size=(n_cells, n_columns))
+    cells = IsolationKernel(partitioning, 2, n_cells, random_state=0).fit(X).apply(X)
+    assert cells.dtype == dtype
+    np.testing.assert_array_equal(np.sort(cells, axis=0), np.repeat(np.arange(n_cells)[:, None], 2, axis=1))
 
 
 # transform
-
-
-def test_features_stand_in_the_columns_of_the_cells(X):
-    kernel = IsolationKernel("tree", 6, 8, random_state=0).fit(X)
-    expected = np.zeros((90, 48))
-    np.put_along_axis(expected, kernel.apply(X) + 8 * np.arange(6), 1 / np.sqrt(6), axis=1)
-    np.testing.assert_array_equal(kernel.transform(X).toarray(), expected)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -165,13 +112,9 @@ def test_dense_features_equal_sparse_ones(dtype, X):
     np.testing.assert_array_equal(dense, stored)
 
 
-@pytest.mark.parametrize("name", ["indices", "indptr"])
-def test_sparse_features_are_indexed_by_32_bits(name, X):
-    assert getattr(IsolationKernel().fit_transform(X), name).dtype == np.int32
-
-
-def test_sparse_features_are_canonical(X):
+def test_sparse_features_are_canonical_and_indexed_by_32_bits(X):
     features = IsolationKernel(n_cells=8).fit_transform(X)
+    assert features.indices.dtype == features.indptr.dtype == np.int32
     rebuilt = sparse.csr_array((features.data, features.indices, features.indptr), shape=features.shape)
     assert rebuilt.has_canonical_format
 
@@ -207,14 +150,9 @@ def test_set_output_keeps_the_index_of_a_data_frame(X):
     assert list(kernel.fit_transform(frame).index) == list(frame.index)
 
 
-def test_feature_names_tell_partitioning_and_cell(X):
-    names = IsolationKernel("tree", 2, 3).fit(X).get_feature_names_out()
-    expected = [f"partitioning{i}_cell{j}" for i in range(2) for j in range(3)]
-    assert list(names) == expected
-
-
-def test_feature_names_are_refused_for_other_columns(X):
-    kernel = IsolationKernel().fit(X)
+def test_feature_names_give_partitioning_and_cell(X):
+    kernel = IsolationKernel("tree", 2, 3).fit(X)
+    assert list(kernel.get_feature_names_out()) == [f"partitioning{i}_cell{j}" for i in range(2) for j in range(3)]
     with pytest.raises(ValueError, match="input_features should have length equal"):
         kernel.get_feature_names_out(["a", "b"])
 
@@ -243,32 +181,15 @@ def test_too_many_columns_are_an_error_that_points_to_apply(X, monkeypatch):
 # similarity
 
 
-@pytest.mark.parametrize("partitioning", PARTITIONINGS)
-def test_similarity_equals_the_product_of_features(partitioning, X):
-    kernel = IsolationKernel(partitioning, random_state=0).fit(X)
-    products = (kernel.transform(X[:40]) @ kernel.transform(X[30:]).T).toarray()
-    np.testing.assert_allclose(kernel.similarity(X[:40], X[30:]), products, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("n_cells", [8, 300, 66_000])
-def test_similarity_counts_equal_cells_of_every_width(n_cells):
-    X = np.random.default_rng(0).normal(size=(max(700, n_cells), 1))
-    kernel = IsolationKernel("tree", 3, n_cells, random_state=0).fit(X)
-    cells = kernel.apply(X[:600])
-    expected = (cells[:, None] == cells[None, :250]).mean(axis=2)
-    np.testing.assert_allclose(kernel.similarity(X[:600], X[:250]), expected, rtol=0, atol=1e-15)
-
-
-@pytest.mark.parametrize("n_partitionings", [191, 192, 193, 1000])
-def test_similarity_counts_equal_cells_of_many_partitionings(n_partitionings, X):
-    kernel = IsolationKernel("tree", n_partitionings, 2, random_state=0).fit(X)
-    cells = kernel.apply(X)
-    expected = (cells[:, None] == cells[None, :]).mean(axis=2)
-    np.testing.assert_allclose(kernel.similarity(X), expected, rtol=0, atol=1e-15)
-
-
-def test_similarity_of_other_rows_has_a_row_and_a_column_for_each(X):
-    assert IsolationKernel().fit(X).similarity(X[:4], X[:7]).shape == (4, 7)
+@pytest.mark.parametrize(
+    ("n_partitionings", "n_cells"), [(3, 8), (3, 300), (3, 66_000), (191, 2), (192, 2), (193, 2), (1000, 2)]
+)
+def test_similarity_counts_cells_of_every_width_and_number(n_partitionings, n_cells):
+    X = np.random.default_rng(0).normal(size=(max(300, n_cells), 1))
+    kernel = IsolationKernel("tree", n_partitionings, n_cells, random_state=0).fit(X)
+    cells = kernel.apply(X[:300])
+    expected = shares_of(cells[:270], cells[200:])
+    np.testing.assert_allclose(kernel.similarity(X[:270], X[200:300]), expected, rtol=0, atol=1e-15)
 
 
 def test_similarity_compares_dense_with_sparse_rows(X):
@@ -300,64 +221,26 @@ def test_auto_takes_a_32nd_of_the_rows_as_a_power_of_two(n_rows, n_cells):
     assert IsolationKernel("tree", 1).fit(X).n_cells_ == n_cells
 
 
-@pytest.mark.parametrize("partitioning", PARTITIONINGS)
-@pytest.mark.parametrize("n_rows", [2, 3, 40])
-def test_auto_is_silent_on_few_rows(n_rows, partitioning, X):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        IsolationKernel(partitioning).fit(X[:n_rows])
-
-
-@pytest.mark.parametrize("partitioning", PARTITIONINGS)
-def test_more_cells_than_rows_means_all_rows_and_a_warning(partitioning, X):
+@every_partitioning
+def test_more_cells_than_rows_use_all_rows_with_a_warning_at_the_caller(partitioning, X):
     kernel = IsolationKernel(partitioning, 3, 91)
-    with pytest.warns(UserWarning, match="n_cells=91 is more than the 90 rows; all rows are used"):
+    with pytest.warns(UserWarning, match="n_cells=91 is more than the 90 rows; all rows are used") as caught:
         kernel.fit(X)
-    assert kernel.n_cells_ == 90
-
-
-def test_the_warning_about_too_many_cells_points_to_the_caller(X):
-    with pytest.warns(UserWarning, match="n_cells=91") as caught:
-        IsolationKernel(n_cells=91).fit(X)
     assert caught[0].filename == __file__
-
-
-@pytest.mark.parametrize("partitioning", PARTITIONINGS)
-def test_as_many_cells_as_rows_are_no_warning(partitioning, X):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert IsolationKernel(partitioning, 3, 90).fit(X).n_cells_ == 90
+    assert kernel.n_cells_ == 90
 
 
 def test_n_cells_may_be_a_numpy_integer(X):
     assert IsolationKernel(n_cells=np.int32(7)).fit(X).n_cells_ == 7
 
 
-# Degenerate data
-
-
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
-@pytest.mark.parametrize("partitioning", PARTITIONINGS)
-@pytest.mark.parametrize("value", [0.0, 2.5])
-def test_constant_data_fall_into_the_first_cell(value, partitioning, form):
-    X = form(np.full((20, 3), value))
-    assert not IsolationKernel(partitioning, 5, 4).fit(X).apply(X).any()
-
-
-@pytest.mark.parametrize("partitioning", PARTITIONINGS)
-def test_equal_rows_fall_into_the_same_cells(partitioning, X):
-    doubled = np.repeat(X, 2, axis=0)
-    cells = IsolationKernel(partitioning, n_cells=64).fit(doubled).apply(doubled)
-    np.testing.assert_array_equal(cells[::2], cells[1::2])
-
-
-@pytest.mark.parametrize("partitioning", PARTITIONINGS)
+@every_partitioning
 def test_two_rows_are_enough(partitioning, X):
     cells = IsolationKernel(partitioning, 5).fit(X[:2]).apply(X[:2])
     assert (cells[0] != cells[1]).all()
 
 
-@pytest.mark.parametrize("partitioning", PARTITIONINGS)
+@every_partitioning
 def test_negative_zero_is_zero(partitioning):
     X = np.array([[0.0], [-0.0], [1.0], [-1.0]])
     cells = IsolationKernel(partitioning, 50, 3, random_state=0).fit(X).apply(X)
@@ -419,31 +302,27 @@ def fitted(request, X):
     return IsolationKernel(request.param, 10, 8, scale="standard", random_state=0).fit(X)
 
 
-@pytest.mark.parametrize(
-    "copied",
-    [
-        copy.copy,
-        copy.deepcopy,
-        *(lambda kernel, protocol=protocol: pickle.loads(pickle.dumps(kernel, protocol)) for protocol in range(6)),
-    ],
-    ids=["copy", "deepcopy", *(f"pickle protocol {protocol}" for protocol in range(6))],
-)
-def test_a_copy_gives_the_same_cells(copied, fitted, X):
-    np.testing.assert_array_equal(copied(fitted).apply(X), fitted.apply(X))
+def by_joblib(kernel, path, **options):
+    joblib.dump(kernel, path)
+    return joblib.load(path, **options)
 
 
-@pytest.mark.parametrize("compress", [0, 3])
-def test_a_kernel_kept_by_joblib_gives_the_same_cells(compress, fitted, X, tmp_path):
-    joblib.dump(fitted, tmp_path / "kernel", compress=compress)
-    np.testing.assert_array_equal(joblib.load(tmp_path / "kernel").apply(X), fitted.apply(X))
+COPIES = {
+    "copy": lambda kernel, path: copy.copy(kernel),
+    "deepcopy": lambda kernel, path: copy.deepcopy(kernel),
+    "first pickle protocol": lambda kernel, path: pickle.loads(pickle.dumps(kernel, 0)),
+    "last pickle protocol": lambda kernel, path: pickle.loads(pickle.dumps(kernel, pickle.HIGHEST_PROTOCOL)),
+    "joblib": by_joblib,
+    "memory-mapped by joblib": functools.partial(by_joblib, mmap_mode="r"),
+}
 
 
-def test_a_kernel_mapped_into_memory_by_joblib_gives_the_same_cells(fitted, X, tmp_path):
-    joblib.dump(fitted, tmp_path / "kernel")
-    np.testing.assert_array_equal(joblib.load(tmp_path / "kernel", mmap_mode="r").apply(X), fitted.apply(X))
+@pytest.mark.parametrize("copied", COPIES)
+def test_a_copy_gives_the_same_cells(copied, fitted, X, tmp_path):
+    np.testing.assert_array_equal(COPIES[copied](fitted, tmp_path / "kernel").apply(X), fitted.apply(X))
 
 
-@pytest.mark.parametrize("partitioning", PARTITIONINGS)
+@every_partitioning
 def test_a_pickled_kernel_fitted_to_sparse_rows_gives_the_same_cells(partitioning):
     X = sparse.random_array((90, 4000), density=0.01, rng=0, format="csr")
     kernel = IsolationKernel(partitioning, 10, 8, random_state=0).fit(X)
@@ -455,21 +334,6 @@ def test_a_clone_is_not_fitted_but_fits_to_the_same_cells(fitted, X):
     with pytest.raises(NotFittedError):
         cloned.apply(X)
     np.testing.assert_array_equal(cloned.fit(X).apply(X), fitted.apply(X))
-
-
-def test_parameters_are_kept_as_given():
-    given_parameters = {
-        "partitioning": "voronoi",
-        "n_partitionings": 3,
-        "n_cells": 4,
-        "max_depth": "log2",
-        "scale": "minmax",
-        "sparse_output": False,
-        "device": "cpu",
-        "n_jobs": 2,
-        "random_state": 5,
-    }
-    assert IsolationKernel(**given_parameters).get_params() == given_parameters
 
 
 def test_only_the_first_three_parameters_go_without_a_name():
@@ -515,26 +379,18 @@ def test_a_fit_that_failed_leaves_the_kernel_as_it_was(parameters, bad_rows, X):
     np.testing.assert_array_equal(kernel.apply(X), before)
 
 
-@pytest.mark.parametrize("partitioning", PARTITIONINGS)
+@every_partitioning
 @pytest.mark.parametrize(
-    "parameters",
-    [
-        {"n_partitionings": 3},
-        {"n_partitionings": 30},
-        {"n_cells": 64},
-        {"max_depth": 1},
-        {"scale": "minmax"},
-        {"random_state": 1},
-    ],
-    ids=str,
+    ("name", "value"),
+    {"n_partitionings": 30, "n_cells": 64, "max_depth": 1, "scale": "minmax", "random_state": 1}.items(),
 )
-def test_a_parameter_set_after_fit_does_not_change_the_map(parameters, partitioning, X):
+def test_a_parameter_set_after_fit_does_not_change_the_map(name, value, partitioning, X):
     kernel = IsolationKernel(partitioning, 10, 8, random_state=0).fit(X)
     before = kernel.transform(X).toarray()
-    np.testing.assert_array_equal(kernel.set_params(**parameters).transform(X).toarray(), before)
+    np.testing.assert_array_equal(kernel.set_params(**{name: value}).transform(X).toarray(), before)
 
 
-# In company
+# With scikit-learn
 
 
 def test_a_kernel_stands_in_a_pipeline_between_a_scaler_and_a_linear_classifier():

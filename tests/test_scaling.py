@@ -1,4 +1,4 @@
-"""Scaling that is learned with the map and frozen with it."""
+"""Test the scaling that a kernel learns with its map."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from isokern import IsolationKernel
 
 PARTITIONINGS = ["tree", "voronoi"]
 SCALERS = {"minmax": MinMaxScaler, "standard": StandardScaler, "maxabs": MaxAbsScaler}
+every_scale = pytest.mark.parametrize("scale", SCALERS)
 
 
 @pytest.fixture
@@ -27,40 +28,37 @@ def make_kernel(partitioning, scale=None):
     return IsolationKernel(partitioning, 20, 32, scale=scale, random_state=0)
 
 
-@pytest.mark.parametrize("partitioning", PARTITIONINGS)
-@pytest.mark.parametrize("scale", SCALERS)
-def test_a_scale_equals_scikit_learn_s_scaler_in_front(scale, partitioning, X):
-    scaled = SCALERS[scale]().fit_transform(X)
-    expected = make_kernel(partitioning).fit(scaled).apply(scaled)
-    np.testing.assert_array_equal(make_kernel(partitioning, scale).fit(X).apply(X), expected)
-
-
-@pytest.mark.parametrize("partitioning", PARTITIONINGS)
-@pytest.mark.parametrize("scale", SCALERS)
-def test_rows_seen_later_are_scaled_by_what_was_learned(scale, partitioning, X, others):
-    scaler = SCALERS[scale]().fit(X)
-    expected = make_kernel(partitioning).fit(scaler.transform(X)).apply(scaler.transform(others))
+def assert_scaled_like_scikit_learn(partitioning, scale, X, others):
+    """Compare the cells with those of rows that scikit-learn scaled in float64."""
+    scaler = SCALERS[scale]().fit(X.astype(float))
+    scaled, others_scaled = (scaler.transform(rows.astype(float)) for rows in (X, others))
+    expected = make_kernel(partitioning).fit(scaled).apply(others_scaled)
     np.testing.assert_array_equal(make_kernel(partitioning, scale).fit(X).apply(others), expected)
 
 
+@pytest.mark.parametrize("partitioning", PARTITIONINGS)
+@every_scale
+def test_a_scale_equals_scikit_learn_s_scaler_in_front(scale, partitioning, X, others):
+    assert_scaled_like_scikit_learn(partitioning, scale, X, X)
+    assert_scaled_like_scikit_learn(partitioning, scale, X, others)
+    X[:, 1:3] = [0.0, 3.0]  # constant columns
+    assert_scaled_like_scikit_learn(partitioning, scale, X, X)
+
+
 @pytest.mark.usefixtures("tiny_blocks")
-@pytest.mark.parametrize("scale", SCALERS)
+@every_scale
 def test_a_scale_is_learned_from_all_blocks(scale, X):
-    scaled = SCALERS[scale]().fit_transform(X)
-    expected = make_kernel("voronoi").fit(scaled).apply(scaled)
-    np.testing.assert_array_equal(make_kernel("voronoi", scale).fit(X).apply(X), expected)
+    assert_scaled_like_scikit_learn("voronoi", scale, X, X)
 
 
-@pytest.mark.parametrize("scale", SCALERS)
+@every_scale
 def test_float32_rows_are_scaled_in_float64(scale, X):
     # Next to the mean of the large values, float32 could not tell the small ones apart.
     single = (X * np.logspace(-6, 3, len(X))[:, None]).astype(np.float32)
-    scaled = SCALERS[scale]().fit_transform(single.astype(float))
-    expected = make_kernel("voronoi").fit(scaled).apply(scaled)
-    np.testing.assert_array_equal(make_kernel("voronoi", scale).fit(single).apply(single), expected)
+    assert_scaled_like_scikit_learn("voronoi", scale, single, single)
 
 
-@pytest.mark.parametrize("scale", SCALERS)
+@every_scale
 def test_features_of_scaled_float32_rows_are_float32(scale, X):
     assert make_kernel("tree", scale).fit_transform(X.astype(np.float32)).dtype == np.float32
 
@@ -74,20 +72,11 @@ def test_maxabs_of_csr_equals_maxabs_of_dense_rows(partitioning, n_columns):
     np.testing.assert_array_equal(kernel.fit(X).apply(X), expected)
 
 
-@pytest.mark.parametrize("scale", SCALERS)
+@every_scale
 def test_scaling_makes_voronoi_cells_independent_of_units(scale, X):
     in_other_units = X * 2.0 ** np.array([10, -7, 0, 3, 1])
     kernel = make_kernel("voronoi", scale)
     np.testing.assert_array_equal(kernel.fit(in_other_units).apply(in_other_units), kernel.fit(X).apply(X))
-
-
-@pytest.mark.parametrize("partitioning", PARTITIONINGS)
-@pytest.mark.parametrize("scale", SCALERS)
-def test_constant_columns_may_be_scaled(scale, partitioning, X):
-    X[:, 1:3] = [0.0, 3.0]
-    scaled = SCALERS[scale]().fit_transform(X)
-    expected = make_kernel(partitioning).fit(scaled).apply(scaled)
-    np.testing.assert_array_equal(make_kernel(partitioning, scale).fit(X).apply(X), expected)
 
 
 @pytest.mark.parametrize("scale", ["minmax", "standard"])
