@@ -190,60 +190,23 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator[IKOGDClassifier]):
         return self._take(learner)
 
     def predict(self, X: Any) -> Any:
-        """Return the class of each row.
-
-        Parameters
-        ----------
-        X : Dask array or data frame of shape (n, d)
-
-        Returns
-        -------
-        labels : Dask array of shape (n,)
-        """
+        """Return the class of each row, lazily; see :meth:`isokern.IKOGDClassifier.predict`."""
         check_is_fitted(self)
         return self._map_blocks("predict", X, self.classes_[:0])
 
     def predict_proba(self, X: Any) -> Any:
-        """Return the probability of each class.
-
-        Parameters
-        ----------
-        X : Dask array or data frame of shape (n, d)
-
-        Returns
-        -------
-        probabilities : Dask array of shape (n, n_classes)
-        """
+        """Return the probability of each class, lazily; see :meth:`isokern.IKOGDClassifier.predict_proba`."""
         check_is_fitted(self)
         return self._map_blocks("predict_proba", X, np.empty((0, len(self.classes_))))
 
     def decision_function(self, X: Any) -> Any:
-        """Return the scores of rows.
-
-        Parameters
-        ----------
-        X : Dask array or data frame of shape (n, d)
-
-        Returns
-        -------
-        scores : Dask array of shape (n,) for two classes, else (n, n_classes)
-        """
+        """Return the scores of rows, lazily; see :meth:`isokern.IKOGDClassifier.decision_function`."""
         check_is_fitted(self)
         n_classes = len(self.classes_)
         return self._map_blocks("decision_function", X, np.empty((0, n_classes) if n_classes > 2 else 0))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            See ``fit``.
-
-        Returns
-        -------
-        accuracy : float
-        """
+        """Return the accuracy; arguments as in ``fit``."""
         check_is_fitted(self)
         rows, _ = as_rows(X)
         columns = [blocks_of(self.predict(X)), blocks_of(as_column(y, rows, "y"))]

@@ -101,48 +101,20 @@ class DaskIsolationKernel(TransformerMixin, RemoteEstimator[IsolationKernel]):
         return self._take(Survey(Cluster(self.client), X, scale=self.scale).fit_kernel(kernel))
 
     def apply(self, X: Any) -> Any:
-        """Return the cell of each row in each partitioning.
-
-        Parameters
-        ----------
-        X : Dask array or data frame of shape (n, d)
-
-        Returns
-        -------
-        cells : Dask array of shape (n, n_partitionings)
-        """
+        """Return the cells of each row, lazily; see :meth:`isokern.IsolationKernel.apply`."""
         check_is_fitted(self)
         fitted = self.kernel_.map_
         return self._map_blocks("apply", X, np.empty((0, fitted.n_partitionings), dtype=fitted.cell_dtype))
 
     def transform(self, X: Any) -> Any:
-        """Return the feature map: per partitioning, 1/sqrt(t) in the column of the row's cell, else 0.
-
-        Parameters
-        ----------
-        X : Dask array or data frame of shape (n, d)
-
-        Returns
-        -------
-        features : Dask array of shape (n, n_partitionings * n_cells_)
-            Its blocks are CSR, or dense if not ``sparse_output``.
-        """
+        """Return the features of rows, lazily; see :meth:`isokern.IsolationKernel.transform`."""
         check_is_fitted(self)
         dtype = np.float32 if as_rows(X)[0].dtype == np.float32 else np.float64
         form = csr_class() if self.sparse_output else np.empty
         return self._map_blocks("transform", X, form((0, self.kernel_.map_.width), dtype=dtype))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return a name for each column of ``transform``: ``partitioning3_cell17``.
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-
-        Returns
-        -------
-        names : ndarray of str objects
-        """
+        """Return the columns' names; see :meth:`isokern.IsolationKernel.get_feature_names_out`."""
         check_is_fitted(self)
         return self.kernel_.get_feature_names_out(input_features)
 
