@@ -1,4 +1,4 @@
-"""Test accuracy of the learners on real data: the settings behind the defaults, and the paper's figures.
+"""Measure the learners' test accuracy on real data: the settings behind the defaults, and the paper's learner.
 
 python benchmarks/accuracy.py trees > docs/results/accuracy-trees.md
 python benchmarks/accuracy.py voronoi > docs/results/accuracy-voronoi.md

@@ -1,4 +1,4 @@
-"""Accuracy by the number of partitions, and speed by that of workers, on a cluster of this machine's processes.
+"""Measure accuracy by number of partitions and speed by number of workers, on a cluster of local processes.
 
 python benchmarks/cluster.py covertype > docs/results/distributed.md
 """

@@ -1,4 +1,4 @@
-"""How fast LIBSVM files are read, beside scikit-learn's reader.
+"""Measure how fast LIBSVM files are read, compared with scikit-learn's reader.
 
 python benchmarks/reading.py > docs/results/reading.md
 """

@@ -1,4 +1,4 @@
-"""The rivals on a9a: test accuracy after one pass, CPU seconds, and OGD beside the same loop in NumPy.
+"""Measure the rivals on a9a: test accuracy after one pass, CPU seconds, and OGD against the same loop in NumPy.
 
 python benchmarks/rivals.py > docs/results/rivals-a9a.md
 """

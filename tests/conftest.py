@@ -1,4 +1,4 @@
-"""What several tests share."""
+"""Define the fixtures that several test modules use."""
 
 from __future__ import annotations
 

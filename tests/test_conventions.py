@@ -1,4 +1,4 @@
-"""What the package promises about itself."""
+"""Test the conventions of the package: names, docstrings, stubs, version and README."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans, records, the worker process, and running experiments."""
+"""Test plans, records, the worker process and the runner of experiments."""
 
 from __future__ import annotations
 

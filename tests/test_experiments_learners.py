@@ -1,4 +1,4 @@
-"""What experiments with online learners measure: batch, effect-of-t, online, primal-dual and dot-product.
+"""Test the measurements of experiments with online learners: batch, effect-of-t, online, primal-dual and dot-product.
 
 test_experiments.py compares the tables of all experiments with those in the documentation.
 """
@@ -40,7 +40,7 @@ def plan(folder):
 # -- batch
 
 
-def test_every_method_learns_a_band(folder):
+def test_batch_measures_every_method_on_every_available_data_set(folder):
     records = measured(BATCH, Plan(folder=folder, datasets=("rcv1.binary", "epsilon", "a9a")))
     assert {(record["dataset"], record["method"]) for record in records} == {
         (dataset, method) for dataset in ("rcv1.binary", "a9a") for method in METHODS
@@ -124,7 +124,7 @@ def test_every_method_follows_the_stream_to_its_end(plan):
 
 
 @pytest.mark.parametrize(("n_looks", "n_rows"), [(3, 48), (0, 0)])
-def test_a_run_out_of_time_stops_itself_and_keeps_what_it_measured(monkeypatch, plan, n_looks, n_rows):
+def test_a_run_that_reaches_the_time_limit_keeps_what_it_measured(monkeypatch, plan, n_looks, n_rows):
     looks = iter([False] * n_looks)  # then time is over
     monkeypatch.setattr(Stopwatch, "has_passed", lambda watch, limit: next(looks, True))
     cell = CELL | {"method": "OGD"}
@@ -145,13 +145,13 @@ def test_the_figure_names_a_run_that_was_killed():
     assert len(panel.lines) == 1
 
 
-def test_a_rival_may_run_out_of_time_in_the_initial_set(monkeypatch, plan):
+def test_a_rival_stops_at_the_time_limit_within_the_initial_set(monkeypatch, plan):
     monkeypatch.setattr(settings, "BLOCK_ROWS", 50)
     monkeypatch.setattr(Stopwatch, "has_passed", lambda watch, limit: True)
     assert ONLINE.measure(CELL | {"method": "NOGD"}, plan)["n_support"] <= 50
 
 
-def test_curves_are_thinned_and_keep_their_end():
+def test_curves_are_thinned_but_keep_their_last_point():
     points = [[k, 0.5, 0.1] for k in range(1, 1001)]
     thinned = streams.thinned(points)
     assert len(thinned) == settings.CURVE_POINTS
@@ -169,7 +169,7 @@ def test_growth_compares_the_fastest_blocks_of_the_first_and_the_last_tenth():
 # -- primal-dual
 
 
-def test_both_forms_have_the_same_support_vectors_and_their_parts_add_up(plan):
+def test_both_forms_have_the_same_support_vectors_and_partial_times_that_add_up(plan):
     primal, dual = records = measured(PRIMAL_DUAL, plan)
     assert primal["n_support"] == dual["n_support"] > 50
     for record in records:
@@ -179,7 +179,7 @@ def test_both_forms_have_the_same_support_vectors_and_their_parts_add_up(plan):
         assert record["n_rows"] == 600
 
 
-def test_a_dual_form_out_of_time_records_its_row(monkeypatch, plan):
+def test_a_dual_form_that_reaches_the_time_limit_records_its_row(monkeypatch, plan):
     monkeypatch.setattr(Stopwatch, "has_passed", lambda watch, limit: True)
     record = PRIMAL_DUAL.measure(CELL | {"method": "IK-OGD(dual)"}, plan)
     assert record["stopped_at_row"] == 16  # the first block
@@ -188,7 +188,7 @@ def test_a_dual_form_out_of_time_records_its_row(monkeypatch, plan):
 # -- dot-product
 
 
-def test_both_dot_products_are_timed_for_every_psi_that_has_rows(plan):
+def test_both_dot_products_are_timed_for_every_psi_up_to_the_rows_of_the_initial_set(plan):
     records = measured(DOT_PRODUCT, plan)
     forms = ("IK-OGD", "IK-OGD(naive)")
     assert [(r["psi"], r["method"]) for r in records] == [(psi, form) for psi in (4, 16, 64, 256) for form in forms]

@@ -1,4 +1,4 @@
-"""What experiments with support vector machines and GPUs measure: svm, additive and gpu."""
+"""Test the measurements of experiments with support vector machines and GPUs: svm, additive and gpu."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def folder(tmp_path, monkeypatch):
     return write_tiny(monkeypatch, tmp_path, "a9a", "ijcnn1-train", make=quadrants)
 
 
-def test_four_machines_separate_quadrants(folder):
+def test_all_machines_of_svm_learn_a_class_that_is_not_additive(folder):
     plan = Plan(folder=folder, datasets=("url", "a9a", "ijcnn1"))
     records = measured(SVM, plan)
     assert len(records) == 8
@@ -46,7 +46,7 @@ def test_four_machines_separate_quadrants(folder):
     assert any("at most 2,000 training and 1,000 test rows" in note for note in table.notes)
 
 
-def test_additive_kernels_cannot_separate_quadrants_and_isolation_kernels_can(folder):
+def test_only_isolation_kernels_learn_a_class_that_is_not_additive(folder):
     records = measured(ADDITIVE, Plan(folder=folder, datasets=("a9a",)))
     accuracy = {record["method"]: record["accuracy"] for record in records}
     assert accuracy["LIBSVM, chi2"] < 0.65 > accuracy["LIBLINEAR, chi2"]
@@ -67,7 +67,7 @@ def test_mapping_is_timed_on_the_cpu_if_there_is_no_gpu(folder, monkeypatch):
     assert GPU.verdicts(records)[0].found == "no GPU here"
 
 
-def test_a_gpu_has_cells_of_its_own(folder, monkeypatch):
+def test_the_gpu_is_measured_if_there_is_one(folder, monkeypatch):
     monkeypatch.setattr(experiments, "has_gpu", lambda: True)
     cells = GPU.cells(Plan(folder=folder, datasets=("a9a",)))
     assert [cell["method"] for cell in cells] == ["CPU", "GPU"]
@@ -83,7 +83,7 @@ def test_psi_of_the_laplacian_kernel_is_the_best_in_cross_validation(monkeypatch
 
 
 @pytest.mark.parametrize("n_learned", [300, 200])
-def test_libsvm_on_blocks_of_a_kernel_is_libsvm_on_the_kernel_of_as_many_rows_as_memory_allows(n_learned, monkeypatch):
+def test_libsvm_tested_in_blocks_equals_scikit_learn_on_at_most_so_many_rows(n_learned, monkeypatch):
     monkeypatch.setattr(settings, "LIBSVM_ROWS", n_learned)
     X, y = quadrants(1500)
     machine = SVC(kernel=functools.partial(laplacian_kernel, gamma=0.7)).fit(X[:n_learned], y[:n_learned])

@@ -1,4 +1,4 @@
-"""Tables, notes, verdicts and the report of experiments."""
+"""Test the tables, notes and verdicts of experiments, and the report on all of them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_several_seeds_show_mean_and_range():
         ({"left_out": "too many columns"}, ["left out", "left out"]),
     ],
 )
-def test_a_run_without_numbers_shows_why(reason, shown):
+def test_a_run_without_measurements_shows_the_reason(reason, shown):
     assert cells_of(record("NOGD", **reason)) == shown
 
 

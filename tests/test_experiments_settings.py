@@ -1,4 +1,4 @@
-"""The settings and published numbers, compared with the paper's text."""
+"""Compare the settings and the published numbers with the paper's text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What experiments that draw kernels and count measure: kernel-shape, contours, datasets and feature-map-size."""
+"""Test the measurements of kernel-shape, contours, datasets and feature-map-size."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def few_points(monkeypatch):
 
 
 @pytest.mark.usefixtures("few_points")
-def test_contours_reach_farther_where_rows_are_few(tmp_path, monkeypatch):
+def test_contours_reach_farther_where_data_are_sparse(tmp_path, monkeypatch):
     folder = write_tiny(monkeypatch, tmp_path, "covertype", n_train=1000, n_test=250, make=crowded_corner)
     plan = Plan(folder=folder)
     records = measured(CONTOURS, plan)

@@ -216,7 +216,7 @@ def test_similarity_is_float32_only_for_float32_rows(first, second, dtype, X):
 @pytest.mark.parametrize(
     ("n_rows", "n_cells"), [(2, 2), (3, 2), (64, 2), (90, 2), (128, 4), (1000, 32), (2**19, 2**14), (2**21, 2**14)]
 )
-def test_auto_takes_a_32nd_of_the_rows_as_a_power_of_two(n_rows, n_cells):
+def test_auto_cells_are_a_32nd_of_the_rows_rounded_to_a_power_of_two(n_rows, n_cells):
     X = np.arange(n_rows, dtype=np.float32)[:, None]
     assert IsolationKernel("tree", 1).fit(X).n_cells_ == n_cells
 
@@ -282,13 +282,13 @@ def test_a_bad_parameter_is_an_error_that_says_what_it_must_be(parameters, messa
         IsolationKernel(**parameters).fit(X)
 
 
-def test_the_device_may_be_named(X):
+def test_the_device_cpu_is_the_compiled_core(X):
     kernel = IsolationKernel(device="cpu", random_state=0).fit(X)
     np.testing.assert_array_equal(kernel.apply(X), IsolationKernel(random_state=0).fit(X).apply(X))
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_kernel_that_is_not_fitted_says_so(method, X):
+def test_methods_of_an_unfitted_kernel_raise_not_fitted(method, X):
     arguments = [] if method == "get_feature_names_out" else [X]
     with pytest.raises(NotFittedError, match="IsolationKernel instance is not fitted yet"):
         getattr(IsolationKernel(), method)(*arguments)
@@ -336,12 +336,12 @@ def test_a_clone_is_not_fitted_but_fits_to_the_same_cells(fitted, X):
     np.testing.assert_array_equal(cloned.fit(X).apply(X), fitted.apply(X))
 
 
-def test_only_the_first_three_parameters_go_without_a_name():
+def test_only_the_first_three_parameters_are_positional():
     with pytest.raises(TypeError, match="positional"):
         IsolationKernel("tree", 100, "auto", None)
 
 
-def test_fitting_again_forgets_what_was_fitted_before(X):
+def test_fitting_again_equals_fitting_a_new_kernel(X):
     again = IsolationKernel(random_state=0).fit(np.ones((10, 7))).fit(X)
     np.testing.assert_array_equal(again.apply(X), IsolationKernel(random_state=0).fit(X).apply(X))
 
@@ -352,7 +352,7 @@ def _with_nan(X):
     return bad
 
 
-def test_a_first_fit_that_failed_leaves_the_kernel_not_fitted(X):
+def test_a_failed_first_fit_leaves_the_kernel_unfitted(X):
     kernel = IsolationKernel()
     with pytest.raises(ValueError, match="finite"):
         kernel.fit(_with_nan(X))
@@ -370,7 +370,7 @@ def test_a_first_fit_that_failed_leaves_the_kernel_not_fitted(X):
     ],
     ids=["a bad parameter", "n_jobs=0", "one row", "NaN in rows of another width"],
 )
-def test_a_fit_that_failed_leaves_the_kernel_as_it_was(parameters, bad_rows, X):
+def test_a_failed_fit_does_not_change_a_fitted_kernel(parameters, bad_rows, X):
     kernel = IsolationKernel(random_state=0).fit(X)
     before = kernel.apply(X)
     with pytest.raises(ValueError, match=r"n_cells|n_jobs|sample|finite"):
@@ -393,7 +393,7 @@ def test_a_parameter_set_after_fit_does_not_change_the_map(name, value, partitio
 # With scikit-learn
 
 
-def test_a_kernel_stands_in_a_pipeline_between_a_scaler_and_a_linear_classifier():
+def test_a_pipeline_of_scaler_kernel_and_linear_classifier_learns():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 2))
     y = np.linalg.norm(X, axis=1) > 1.2

@@ -54,7 +54,7 @@ def test_a_sample_has_no_row_twice(n_rows, seed, data):
 
 
 @given(n_rows=st.integers(1, 200), seed=st.integers(0, 2**64 - 1), data=st.data())
-def test_a_smaller_sample_is_the_beginning_of_a_larger_one(n_rows, seed, data):
+def test_a_smaller_sample_is_a_prefix_of_a_larger_one(n_rows, seed, data):
     large = data.draw(st.integers(1, n_rows))
     small = data.draw(st.integers(1, large))
     samples = draw_samples(n_rows, 3, large, seed)
@@ -149,7 +149,7 @@ def test_voronoi_cells_among_many_points_equal_the_numpy_twin(name, wide):
     np.testing.assert_array_equal(cells, expected)
 
 
-def test_points_beyond_float32_s_precision_next_to_two_far_ones_equal_the_numpy_twin():
+def test_points_too_close_for_float32_beside_two_far_ones_equal_the_numpy_twin():
     D = np.random.default_rng(0).integers(-9, 10, (64, 3)) * 2.0**-73
     D[:2] = [[1, 0, 0], [-1, 0, 0]]
     X = D + 2.0**-74
@@ -202,7 +202,7 @@ def test_trees_are_the_same_on_rows_read_in_place_and_on_copied_rows(copied):
 
 
 @pytest.mark.parametrize("method", tables.METHODS)
-def test_a_wide_sparse_table_falls_into_the_cells_of_its_columns_that_are_not_empty(method):
+def test_empty_columns_of_a_wide_sparse_table_do_not_change_its_cells(method):
     rng = np.random.default_rng(4)
     narrow = sparse.csr_array(rng.normal(size=(60, 20)) * (rng.random((60, 20)) < 0.3))
     wide = sparse.csr_array((narrow.data, narrow.indices * 100_000, narrow.indptr), shape=(60, 2_000_000))
@@ -233,7 +233,7 @@ def test_every_sampled_point_falls_into_its_own_cell(partitioning, rows, random_
 
 
 @given(rows=small_tables(ANY_NUMBER), random_state=st.integers(0, 1000), data=st.data())
-def test_trees_tell_any_two_unequal_points_apart(rows, random_state, data):
+def test_trees_separate_any_two_unequal_points(rows, random_state, data):
     n_cells = data.draw(st.integers(2, len(rows)))
     assert_sampled_points_fall_into_their_own_cells("tree", rows, n_cells, random_state)
 
@@ -251,7 +251,7 @@ def test_log2_depth_is_rounded_up():
     np.testing.assert_array_equal(*capped)
 
 
-def test_a_tree_splits_at_points_uniform_between_the_two_ends():
+def test_split_values_are_uniform_between_the_smallest_and_the_largest_value():
     X = np.array([[0.0], [1.0]])
     kernel = IsolationKernel("tree", 4000, 2, random_state=0).fit(X)
     ticks = np.linspace(0, 1, 21)[1:-1, None]
@@ -259,7 +259,7 @@ def test_a_tree_splits_at_points_uniform_between_the_two_ends():
     np.testing.assert_allclose(is_right.mean(axis=1), ticks[:, 0], atol=0.03)
 
 
-def test_a_tree_splits_equally_often_on_each_column_that_is_not_constant():
+def test_every_column_that_is_not_constant_is_split_equally_often():
     X = np.array([[0.0, 0.0, 7.0, 0.0], [1.0, 1000.0, 7.0, 1e-6]])
     kernel = IsolationKernel("tree", 6000, 2, random_state=0).fit(X)
     at_first, at_second = kernel.apply(X)
@@ -341,7 +341,7 @@ every_own = pytest.mark.parametrize("own", [Hyperplanes, Grid], ids=["plain obje
 
 
 @every_own
-def test_each_copy_of_an_own_partitioning_is_fitted_with_a_generator_of_its_own(own, X):
+def test_user_defined_partitionings_are_copies_fitted_with_separate_generators(own, X):
     given_object = own()
     before = dict(vars(given_object))
     kernel = IsolationKernel(given_object, 20, random_state=0).fit(X)
@@ -355,13 +355,13 @@ def test_each_copy_of_an_own_partitioning_is_fitted_with_a_generator_of_its_own(
 
 
 @pytest.mark.parametrize("n_partitionings", [3, 30])
-def test_n_partitionings_set_after_fit_does_not_change_own_cells(n_partitionings, X):
+def test_n_partitionings_set_after_fit_does_not_change_user_defined_cells(n_partitionings, X):
     kernel = IsolationKernel(Hyperplanes(), 20, random_state=0).fit(X)
     before = kernel.apply(X)
     np.testing.assert_array_equal(kernel.set_params(n_partitionings=n_partitionings).apply(X), before)
 
 
-def test_features_follow_the_numbers_of_cells_of_own_partitionings(X):
+def test_user_defined_partitionings_may_have_different_numbers_of_cells(X):
     kernel = IsolationKernel(Grid(most=5), 50, random_state=0).fit(X)
     sizes = [Grid(most=5).fit(X, rng).n_cells_ for rng in np.random.default_rng(reference.seed_of(0)).spawn(50)]
     assert kernel.n_cells_ == max(sizes) == 5 > min(sizes)
@@ -371,7 +371,7 @@ def test_features_follow_the_numbers_of_cells_of_own_partitionings(X):
 
 
 @pytest.mark.usefixtures("tiny_blocks")
-def test_an_own_partitioning_is_fitted_to_all_rows_at_once(X):
+def test_a_user_defined_partitioning_is_fitted_to_all_rows_at_once(X):
     class CountRows(Grid):
         def fit(self, X, rng):
             super().fit(X, rng)
@@ -381,7 +381,7 @@ def test_an_own_partitioning_is_fitted_to_all_rows_at_once(X):
     IsolationKernel(CountRows(), 2).fit(X)
 
 
-def test_an_own_partitioning_sees_scaled_rows(X):
+def test_a_user_defined_partitioning_gets_scaled_rows(X):
     class KeepRange(Grid):
         def fit(self, X, rng):
             super().fit(X, rng)
@@ -392,7 +392,7 @@ def test_an_own_partitioning_sees_scaled_rows(X):
     IsolationKernel(KeepRange(), 2, scale="minmax").fit(X)
 
 
-def test_an_own_partitioning_that_is_an_estimator_is_cloned_without_its_fitted_state(X):
+def test_a_user_defined_estimator_is_cloned_without_its_fitted_state(X):
     class Fresh(Grid):
         def fit(self, X, rng):
             assert not hasattr(self, "column_")
@@ -416,13 +416,13 @@ def test_an_own_partitioning_that_is_an_estimator_is_cloned_without_its_fitted_s
     ],
     ids=["a table", "too few", "floats", "bools", "too large", "negative", "None"],
 )
-def test_wrong_cells_of_an_own_partitioning_are_an_error(found, message, X):
+def test_wrong_cells_of_a_user_defined_partitioning_are_an_error(found, message, X):
     kernel = IsolationKernel(Faulty(found), 2).fit(X)
     with pytest.raises(ValueError, match=message):
         kernel.apply(X)
 
 
-def test_an_own_partitioning_whose_fit_does_not_return_self_is_an_error(X):
+def test_a_user_defined_fit_that_does_not_return_self_is_an_error(X):
     class Forgetful(Grid):
         def fit(self, X, rng):
             super().fit(X, rng)
@@ -432,7 +432,7 @@ def test_an_own_partitioning_whose_fit_does_not_return_self_is_an_error(X):
 
 
 @pytest.mark.parametrize("n_cells", [0, 2.5, "8", None])
-def test_an_own_partitioning_with_a_strange_number_of_cells_is_an_error(n_cells, X):
+def test_an_invalid_number_of_user_defined_cells_is_an_error(n_cells, X):
     class Strange(Faulty):
         n_cells_ = n_cells
 
@@ -449,6 +449,6 @@ def test_an_own_partitioning_with_a_strange_number_of_cells_is_an_error(n_cells,
     ],
     ids=["no methods", "n_cells", "max_depth"],
 )
-def test_parameters_that_an_own_partitioning_cannot_have_are_an_error(own, options, message, X):
+def test_parameters_that_do_not_fit_a_user_defined_partitioning_are_an_error(own, options, message, X):
     with pytest.raises(ValueError, match=message):
         IsolationKernel(own, **options).fit(X)

@@ -1,4 +1,4 @@
-"""Figures from numbers, and displays of models and kernels."""
+"""Test figures made from numbers, and displays of models and kernels."""
 
 from __future__ import annotations
 

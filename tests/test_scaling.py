@@ -38,7 +38,7 @@ def assert_scaled_like_scikit_learn(partitioning, scale, X, others):
 
 @pytest.mark.parametrize("partitioning", PARTITIONINGS)
 @every_scale
-def test_a_scale_equals_scikit_learn_s_scaler_in_front(scale, partitioning, X, others):
+def test_a_scale_equals_scikit_learn_s_scaler_before_the_kernel(scale, partitioning, X, others):
     assert_scaled_like_scikit_learn(partitioning, scale, X, X)
     assert_scaled_like_scikit_learn(partitioning, scale, X, others)
     X[:, 1:3] = [0.0, 3.0]  # constant columns
@@ -80,19 +80,19 @@ def test_scaling_makes_voronoi_cells_independent_of_units(scale, X):
 
 
 @pytest.mark.parametrize("scale", ["minmax", "standard"])
-def test_a_scale_that_moves_zeros_is_refused_for_sparse_rows(scale, X):
+def test_fitting_a_scale_that_shifts_zeros_to_sparse_rows_is_an_error(scale, X):
     message = f"scale must be None or \"maxabs\" for sparse X, which must keep its zeros; got '{scale}'"
     with pytest.raises(ValueError, match=message):
         make_kernel("tree", scale).fit(sparse.csr_array(X))
 
 
-def test_sparse_rows_are_refused_after_a_scale_that_moves_zeros(X):
+def test_applying_a_scale_that_shifts_zeros_to_sparse_rows_is_an_error(X):
     kernel = make_kernel("tree", "minmax").fit(X)
     with pytest.raises(ValueError, match="X must be dense: the scaling was fitted to dense rows and shifts zeros"):
         kernel.apply(sparse.csr_array(X))
 
 
-def test_sparse_rows_are_mapped_after_a_scale_that_keeps_zeros(X):
+def test_a_scale_without_offset_applies_to_sparse_rows(X):
     X = np.abs(X)
     X[0] = 0
     kernel = make_kernel("tree", "minmax").fit(X)
@@ -100,14 +100,14 @@ def test_sparse_rows_are_mapped_after_a_scale_that_keeps_zeros(X):
 
 
 @pytest.mark.parametrize(("scale", "size"), [("standard", 1e200), ("minmax", 1.7e308)])
-def test_values_too_large_to_learn_a_scale_from_are_an_error(scale, size):
+def test_fitting_a_scale_to_values_that_overflow_is_an_error(scale, size):
     X = size * np.random.default_rng(0).uniform(-1, 1, (50, 2))
     with np.errstate(all="ignore"), pytest.raises(ValueError, match="scale"):
         make_kernel("tree", scale).fit(X)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
-def test_values_too_large_for_the_scale_that_was_learned_are_an_error(form, X):
+def test_scaled_values_that_overflow_are_an_error(form, X):
     kernel = make_kernel("tree", "maxabs").fit(1e-10 * X)
     with pytest.raises(ValueError, match="scale must leave X finite"):
         kernel.apply(form(1e300 * X))

@@ -1,4 +1,4 @@
-"""An experiment for tests of the runner. The worker process imports it, so it is a module."""
+"""Define an experiment for tests of the runner, in a module of its own because the worker process imports it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The experiments of the paper."""
+"""Declare the paper's experiments."""
