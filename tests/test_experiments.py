@@ -123,7 +123,6 @@ def test_an_invalid_line_is_an_error_that_names_it(line, path):
         ({"stopped_at_row": 0}, 120.0, False),
         ({"stopped_at_row": 0}, 121.0, True),
         ({"stopped_at_row": None}, 121.0, False),
-        ({"left_out": "too many columns"}, 121.0, False),
     ],
 )
 def test_a_stopped_measurement_is_repeated_with_more_time_or_after_an_error(result, limit, is_repeated, path):

@@ -65,7 +65,6 @@ def test_several_seeds_show_mean_and_range():
         ({"stopped": "time limit of 120 s"}, ["-", "> 120 s"]),
         ({"stopped": "time limit of 60 s", "time_limit": 60.0}, ["-", "> 60 s"]),
         ({"stopped": "memory ran out"}, ["-", "-"]),
-        ({"left_out": "too many columns"}, ["left out", "left out"]),
     ],
 )
 def test_a_run_without_measurements_shows_the_reason(reason, shown):

@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol
 
 from isokern.checks import one_of
 from isokern.data.catalogue import did_you_mean
@@ -65,22 +64,6 @@ _DOCSTRING = """{sentence}
     """
 
 
-class Function(Protocol):
-    """The type of an experiment's function."""
-
-    def __call__(
-        self,
-        data: str | os.PathLike[str] | None = None,
-        out: str | os.PathLike[str] | None = None,
-        *,
-        scale: str = "quick",
-        datasets: Iterable[str] | None = None,
-        n_seeds: int = 1,
-        time_limit: float | None = None,
-    ) -> Result:
-        """Run the experiment."""
-
-
 def find(name: str) -> Experiment:
     """Return an experiment by its name.
 
@@ -99,7 +82,7 @@ def find(name: str) -> Experiment:
     return getattr(module, name.replace("-", "_").upper())
 
 
-def _function(name: str) -> Function:
+def _function(name: str) -> Callable[..., Result]:
     def experiment(
         data: str | os.PathLike[str] | None = None,
         out: str | os.PathLike[str] | None = None,

@@ -9,8 +9,8 @@ from typing import Any
 
 Cell = dict[str, Any]  # what to measure, as JSON values: {"dataset": "a9a", "method": "NOGD", "seed": 0}
 
-# A cell with its measurements. If there are none, "stopped" or "left_out" gives the reason. A run that stopped itself
-# at the time limit has "stopped_at_row", and its measurements up to that row.
+# A cell with its measurements. If there are none, "stopped" gives the reason. A run that stopped itself at the time
+# limit has "stopped_at_row", and its measurements up to that row.
 Record = dict[str, Any]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ def run(
     kept = Records(None if out is None else out / experiment.name / "records.jsonl", plan, fresh=fresh)
     cells = experiment.cells(plan)
     records = []
-    with Worker() as worker:
+    with closing(Worker()) as worker:
         for n_done, cell in enumerate(cells):
             on_progress(n_done, len(cells), cell)
             records.append(kept.find(cell) or kept.add(cell, _measure(worker, experiment, cell, plan)))

@@ -123,8 +123,6 @@ def label(name: str, source: str | None) -> str:
 
 def shown(records: Sequence[Record], key: str, plan: Plan) -> Any:
     """Return the table cell of records that differ in their seeds; a stopped run shows "-", its seconds "> limit"."""
-    if any("left_out" in record for record in records):
-        return "left out"
     if any(map(is_stopped, records)):
         limits = [record.get("time_limit", plan.time_limit) for record in records if is_out_of_time(record)]
         return f"> {min(limits):g} s" if key == "seconds" and limits else "-"
