@@ -25,7 +25,7 @@ TURNS = 3
 
 
 def blocks(path, n_features, n_blocks):
-    """Return a file's rows in so many blocks on the workers."""
+    """Load a file's rows and labels onto the workers, in ``n_blocks`` blocks."""
     size = -(-path.stat().st_size // n_blocks)
     X, y = read_libsvm(path, n_features=n_features, zero_based=False, block_bytes=size)
     assert X.numblocks[0] == n_blocks
@@ -53,7 +53,7 @@ def print_accuracies(path, data):
 
 
 def seconds(path, n_features, n_workers):
-    """Return the seconds of a fit with so many workers of one thread, and those that the busiest was at work."""
+    """Return the wall-clock time of a fit with ``n_workers`` one-thread workers, and the busiest one's CPU time."""
     options = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(**options) as cluster, Client(cluster) as client:
         rows = blocks(path, n_features, 8)
@@ -66,11 +66,11 @@ def seconds(path, n_features, n_workers):
 
 
 def print_speeds(path, n_features):
-    """Print the seconds with one worker and with two, turn by turn, and their ratio."""
+    """Print the times with one and with two workers, measured alternately, and their ratio."""
     print(
         f"\n## One worker and two\n\nSeconds of `fit` with psi = {FEWER_CELLS}, 8 partitions, 2 rounds and 8 steps; a "
-        "worker is a process of one thread.\nBeside the time that passed stands the processor time of the busiest "
-        "worker, which depends less on what else the machine\nis doing.\n"
+        "worker is a process of one thread.\nThe CPU time of the busiest worker is given too, because it depends less "
+        "on the machine's other load.\n"
     )
     print("| turn | 1 worker | 2 workers | speed-up | busiest of 1 worker | of 2 workers | speed-up |")
     print("|---|---|---|---|---|---|---|", flush=True)
