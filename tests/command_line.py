@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import warnings
@@ -47,6 +48,7 @@ class Done(NamedTuple):
 
 def run(folder, *arguments, stdin=""):
     """Run a command in a folder, within this process, which saves the time to import everything."""
+    on_interrupt = signal.getsignal(signal.SIGINT)
     given, out, err = (io.TextIOWrapper(io.BytesIO(text.encode()), write_through=True) for text in (stdin, "", ""))
     with (
         chdir(folder),
@@ -58,6 +60,7 @@ def run(folder, *arguments, stdin=""):
         pytest.raises(SystemExit) as ended,
     ):
         main()
+    signal.signal(signal.SIGINT, on_interrupt)
     return Done(ended.value.code or 0, *(stream.buffer.getvalue().decode() for stream in (out, err)))
 
 
@@ -81,11 +84,11 @@ def error_of(done, code=1):
     return line
 
 
-def start(folder, *arguments):
+def start(folder, *arguments, command=COMMAND, **options):
     """Start a command in a process of its own."""
     environment = os.environ | {"PYTHONPATH": str(Path(isokern.__file__).parents[1]), "PYTHONUNBUFFERED": ""}
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    return subprocess.Popen([*COMMAND, *map(str, arguments)], cwd=folder, env=environment, text=True, **pipes)
+    options = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE) | options
+    return subprocess.Popen([*command, *map(str, arguments)], cwd=folder, env=environment, text=True, **options)
 
 
 def finish(process, given=None):

@@ -14,7 +14,7 @@ import pytest
 import isokern
 from command_line import NAMES, SMALL, make_table, run, succeed, write_csv, write_files
 from isokern import IKOGDClassifier, IKOGDRegressor
-from isokern.cli import app
+from isokern.cli._app import app
 from isokern.cli._method import METHODS
 from isokern.cli.plot import plot
 from isokern.data import write_libsvm

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 
 import pytest
 
 import isokern
-from command_line import SMALL, error_of, fail, finish, make_table, run, start, succeed, write_files
+from command_line import PATIENCE, SMALL, error_of, fail, finish, make_table, run, start, succeed, write_files
 from isokern import IKOGDClassifier, IsolationKernel
 
 
@@ -94,7 +95,7 @@ def test_a_warning_is_one_line(folder):
     assert re.fullmatch(r"warning: n_cells=5000 .*\n", done.err)
 
 
-def test_a_closed_output_pipe_is_no_error(folder):
+def test_a_closed_output_pipe_ends_a_command_silently(folder):
     line = (folder / "rows.txt").read_text().splitlines(keepends=True)[0]
     with start(folder, "predict", "rows.txt.isokern", "-", "--block", 1) as process:
         process.stdin.write(line)
@@ -103,4 +104,22 @@ def test_a_closed_output_pipe_is_no_error(folder):
         process.stdout.close()
         process.stdin.write(line * 3)
         process.stdin.close()
-        assert process.stderr.read() == ""
+        assert (process.stderr.read(), process.wait(PATIENCE)) == ("", 1)
+
+
+@pytest.mark.parametrize("command", ["predict rows.txt.isokern rows.txt", "--help"])
+def test_a_closed_standard_output_is_an_error(command, folder):
+    done = finish(start(folder, *shlex.split(command), preexec_fn=lambda: os.close(1)))
+    assert error_of(done).startswith("error: standard output must be open; got a closed one.")
+
+
+def test_a_closed_standard_error_is_no_error(folder):
+    command = ("stream", "rows.txt", *SMALL, "--initial", 100, "--records", "-")
+    done = finish(start(folder, *command, preexec_fn=lambda: os.close(2)))
+    assert (done.code, done.out.count("\n")) == (0, 2)
+
+
+def test_a_full_standard_output_is_an_error(folder):
+    with open("/dev/full", "w") as full:
+        done = finish(start(folder, "info", "rows.txt.isokern", stdout=full))
+    assert (done.code, done.err) == (1, "error: [Errno 28] No space left on device\n")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
-import struct
-import termios
+import sys
 import time
 
 import numpy as np
@@ -21,6 +19,7 @@ from command_line import (
     OUTPUTS,
     PATIENCE,
     RUN,
+    finish,
     make_table,
     results_in,
     run,
@@ -189,14 +188,40 @@ def test_a_run_restores_the_signal_handlers(folder):
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 
-def test_ctrl_c_prints_no_traceback(tmp_path):
-    with start(tmp_path, "fit", "-") as process:
-        process.stdin.write("1 1:2\n")
-        process.stdin.flush()
-        # The number of bytes in the pipe: once it is 0, the command is running and has read them.
-        while struct.unpack("i", fcntl.ioctl(process.stdin, termios.FIONREAD, bytes(4))) != (0,):
-            assert process.poll() is None, process.stderr.read()
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        process.wait(timeout=PATIENCE)
-        assert (process.returncode, process.stderr.read()) == (130, "")
+# A process that interrupts itself when it looks for a module, so that the test does not depend on time.
+INTERRUPTED_IMPORT = """
+import os, signal, sys
+
+class Interrupt:
+    def find_spec(self, name, path, target=None):
+        if name == sys.argv[1]:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupt())
+from isokern.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["isokern.cli._app", "numpy", "sklearn.linear_model"])
+def test_ctrl_c_during_imports_prints_no_traceback(module, tmp_path):
+    process = start(tmp_path, module, command=[sys.executable, "-c", INTERRUPTED_IMPORT])
+    assert finish(process) == (130, "", "")
+
+
+def test_ctrl_c_while_a_command_reads_prints_no_traceback(tmp_path, monkeypatch):
+    def interrupted(*_):
+        os.kill(os.getpid(), signal.SIGINT)
+        yield b"1 1:2\n"
+
+    monkeypatch.setattr("isokern.data.lines._arriving", interrupted)
+    assert run(tmp_path, "fit", "-") == (130, "", "")
+
+
+def test_an_ignored_ctrl_c_stays_ignored(tmp_path):
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert run(tmp_path, "--version").code == 0
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)

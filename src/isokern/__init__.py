@@ -1,18 +1,23 @@
 """Online kernel learning with the Isolation Kernel."""
 
-from isokern.feature_map import IsolationKernel
-from isokern.learners import (
-    IKSVC,
-    AdaRakerClassifier,
-    FOGDClassifier,
-    IKOGDClassifier,
-    IKOGDClassifierCV,
-    IKOGDRegressor,
-    NOGDClassifier,
-    OGDClassifier,
-)
-from isokern.merging import merge
-from isokern.persistence import load, save
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from isokern.feature_map import IsolationKernel
+    from isokern.learners import (
+        IKSVC,
+        AdaRakerClassifier,
+        FOGDClassifier,
+        IKOGDClassifier,
+        IKOGDClassifierCV,
+        IKOGDRegressor,
+        NOGDClassifier,
+        OGDClassifier,
+    )
+    from isokern.merging import merge
+    from isokern.persistence import load, save
 
 __all__ = [
     "IKSVC",
@@ -29,3 +34,20 @@ __all__ = [
     "save",
 ]
 __version__ = "0.1.0.dev0"
+
+_MODULES = {"IsolationKernel": "feature_map", "load": "persistence", "merge": "merging", "save": "persistence"}
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Import a public name or a submodule when it is first used, so that the command line starts at once."""
+        if name in __all__:
+            globals()[name] = getattr(import_module(f"isokern.{_MODULES.get(name, 'learners')}"), name)
+        elif find_spec(f"isokern.{name}") is not None:
+            import_module(f"isokern.{name}")  # which sets the attribute
+        else:
+            raise AttributeError(f"module 'isokern' has no attribute {name!r}")
+        return globals()[name]
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -1,72 +1,20 @@
-"""The command line ``isokern``; each command has a module of its own."""
+"""The command line ``isokern``; each command has a module of its own.
 
-from __future__ import annotations
+This module imports next to nothing, so that Ctrl-C is handled while the commands are imported, which takes a second.
+"""
 
+import signal
 import sys
-import warnings
-from typing import Annotated, Any
 
-import typer
-
-from isokern import __version__
-from isokern.cli._show import print_remark, results
-from isokern.cli.data import data
-from isokern.cli.demo import demo
-from isokern.cli.evaluate import evaluate
-from isokern.cli.fit import fit
-from isokern.cli.info import info
-from isokern.cli.plot import plot
-from isokern.cli.predict import predict
-from isokern.cli.reproduce import reproduce
-from isokern.cli.stream import stream
-
-app = typer.Typer(
-    help="Online kernel learning with the Isolation Kernel.",
-    epilog="Start with: isokern demo",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for command in (demo, fit, predict, stream, evaluate, reproduce, data, info):
-    app.command(no_args_is_help=command in {fit, predict, stream, evaluate, reproduce})(command)
-app.add_typer(plot, name="plot")
-
-
-def _show_version(is_asked: bool) -> None:
-    if is_asked:
-        results.print(f"isokern {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
-    ] = False,
-) -> None:
-    pass
-
-
-# typer.BadParameter is public in all releases of Typer; its base class is click's in some and Typer's own in others.
-_UsageError: Any = typer.BadParameter.__base__
+from isokern.cli._signals import exit_at_once
+from isokern.cli._standard_streams import replace_closed_streams
 
 
 def main() -> None:
-    """Run a command; print an error on one line and exit with 2 for wrong options, with 1 for wrong values or files."""
-    warnings.showwarning = _show_warning
-    try:
-        code = app(prog_name="isokern", standalone_mode=False)
-    except _UsageError as error:
-        if text := error.format_message().rstrip("."):  # empty if the help was shown instead
-            print_remark("error", f"{text}. See {error.ctx.command_path} --help.", "red")
-        code = error.exit_code
-    except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
-        print_remark("error", str(error) or type(error).__name__, "red")
-        code = 1
-    except KeyboardInterrupt:  # before Typer handles it
-        code = 130
-    sys.exit(code)
+    """Run a command; exit with 2 for wrong options, 1 for wrong values or files, 130 after Ctrl-C."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, for example by nohup
+        signal.signal(signal.SIGINT, exit_at_once)
+    replace_closed_streams()
+    from isokern.cli import _app
 
-
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    print_remark("warning", str(message), "yellow")
+    sys.exit(_app.run())

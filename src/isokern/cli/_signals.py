@@ -1,11 +1,30 @@
-"""Handle Ctrl-C and SIGTERM between blocks instead of within one."""
+"""Handle Ctrl-C and SIGTERM: without a traceback, and between blocks instead of within one."""
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+
+def exit_at_once(number: int, frame: Any) -> None:
+    """Exit without unwinding; imports could turn a KeyboardInterrupt into another exception."""
+    os._exit(128 + number)
+
+
+@contextmanager
+def keyboard_interrupts() -> Iterator[None]:
+    """Let Ctrl-C raise KeyboardInterrupt within the block, and exit at once after it."""
+    if signal.getsignal(signal.SIGINT) is not exit_at_once:
+        yield
+        return
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        yield
+    finally:
+        signal.signal(signal.SIGINT, exit_at_once)
 
 
 class Interrupts:
