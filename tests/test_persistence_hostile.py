@@ -162,6 +162,15 @@ def deep(n):
     return header
 
 
+def repeated(n):
+    """Return the header of n models, each of which contains the one before it twice."""
+    models = [{"kind": "object", "class": "IKSVC", "state": {}}]
+    for k in range(n):
+        one = {"kind": "same", "as": k}
+        models.append({"kind": "object", "class": "IKSVC", "state": {"kernel": one, "C": one}})
+    return models
+
+
 BAD_HEADERS = {
     "an unknown kind": ({"kind": "call"}, "a value must be of a known kind; got 'call'"),
     "a kind of another name": ({"kind": "__init__"}, "a value must be of a known kind"),
@@ -172,9 +181,14 @@ BAD_HEADERS = {
     "a structure": (an_array("f8,f8"), "a dtype must be of numbers or text"),
     "a dtype by another name": (an_array("float64"), "a dtype must be of numbers or text"),
     "a dtype that is none": (an_array("<f3"), "damaged"),
+    "text of width 0": (an_array("<U0", (10,)), "a dtype must be of numbers or text; got '<U0'"),
+    "bytes of width 0": (an_array("|S0", (10,)), "a dtype must be of numbers or text; got '|S0'"),
+    "an integer of 3 bytes": (an_array("<i3"), "a dtype must be of numbers or text"),
     "an absurd length": (an_array(shape=(10**12,)), "a size must be a number"),
     "an absurd product": (an_array(shape=(90,) * 8), "an array is longer than the file"),
     "an absurd length of nothing": (an_array(shape=(0, 10**12)), "a size must be a number"),
+    "more empty rows than bytes": (an_array(shape=(10_000, 0)), "a size must be a number"),
+    "an absurd product of nothing": (an_array(shape=(0, 2**13, 2**13)), "a size must be a number"),
     "a length below 0": (an_array(shape=(-1,)), "a size must be a number"),
     "a length that is no integer": (an_array(shape=(True,)), "a size must be a number"),
     "too many dimensions": (an_array(shape=(1,) * 9), "a shape must be a list of at most 8"),
@@ -187,6 +201,15 @@ BAD_HEADERS = {
     "an object from the end": ([{"kind": "same", "as": -1}, an_array()], "a size must be a number"),
     "a float by name": ({"kind": "float", "value": "exit"}, "damaged"),
     "a dict with a list as key": ({"kind": "dict", "items": [[[], 1]]}, "damaged"),
+    "a dict of arrays": ({"kind": "dict", "items": [an_array()]}, "items must be lists of a key and a value"),
+    "items that are no list": ({"kind": "tuple", "items": "text"}, "items must be a list"),
+    "parts in an array": ({"kind": "masked", "parts": an_array()}, "parts must be a list"),
+    "text that is none": ({"kind": "texts", "items": [an_array()]}, "texts must be strings"),
+    "a table of absurdly many columns": (
+        {"kind": "table", "class": "csr_array", "shape": [0, 2**62], "parts": [an_array()] * 3},
+        "the number of columns must be a count",
+    ),
+    "a model that repeats itself without end": (repeated(40), "a size must be a number"),
     "great depth": (deep(900), "damaged"),
     "a method hidden": (
         {"kind": "object", "class": "IKSVC", "state": {"predict": 1}},
@@ -204,6 +227,11 @@ def test_a_header_that_is_wrong_is_an_error(header, match, path):
     write_container(path, header, [np.full(2, -1.5)], "0")
     with pytest.raises(ValueError, match=match.replace("|", r"\|")):
         read_file(path)
+
+
+def test_parameters_that_are_missing_get_their_defaults(path):
+    write_container(path, {"kind": "object", "class": "IKSVC", "state": {"C": 2.0}}, [], "0")
+    assert load(path).get_params() == IKSVC(C=2.0).get_params()
 
 
 def test_a_header_that_is_no_json_is_an_error(path, monkeypatch):
@@ -288,6 +316,10 @@ BAD_MODELS = {
     "a clock of nonsense": ("trees", put("learned_", "model", "clock", "rounds", value=-1)),
     "a clock that is none": ("trees", put("learned_", "model", "clock", "rounds", value="x")),
     "a window of another size": ("trees", reshape("learned_", "window", "scores", to=fewer)),
+    "a window of absurdly many rows": ("trees", put("learned_", "window", "n_seen", value=2**62)),
+    "absurd counts": ("trees", set_at("learned_", "book", "counts", at=0, value=2**63 - 1)),
+    "counts below 0": ("trees", set_at("learned_", "book", "counts", at=0, value=-1)),
+    "a truth value that is none": ("trees", put("learned_", "model", "naive", value=2)),
     "a window of other scores": ("trees", reshape("learned_", "window", "scores", to=wider)),
     "a window of other classes": ("trees", set_at("learned_", "window", "classes", at=0, value=99)),
     "classes that descend": ("trees", set_at("learned_", "book", "labels", at=0, value=99)),
@@ -310,6 +342,8 @@ BAD_MODELS = {
     "points that are not there": ("budget", points_outside),
     "a projection of other landmarks": ("nogd", reshape("model_", "projection", to=fewer)),
     "other updates": ("nogd", reshape("model_", "linear", "n_updates", to=lambda shape: (50,))),
+    "absurdly many updates": ("nogd", set_at("model_", "linear", "n_updates", at=0, value=2**63 - 1)),
+    "threads that are none": ("nogd", put("model_", "first", "n_jobs", value=-1)),
     "more landmarks than wanted": ("nogd, before the switch", put("model_", "n_landmarks", value=1)),
     "weights of fewer frequencies": ("fogd", reshape("model_", "linear", "values", to=fewer)),
     "a place outside of a generator": ("fogd", place_outside),

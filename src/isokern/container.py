@@ -9,6 +9,7 @@ in every format version, so that an old isokern can name the version that wrote 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
 import os
@@ -31,9 +32,10 @@ _PREAMBLE = struct.Struct("<8sI36sQQ")
 _ALIGNMENT = 64
 _DIGEST_SIZE = 32
 _CHUNK = 2**20
-_LARGEST_EMPTY = 2**31  # maximum length of a dimension of an empty array
-# Numbers, booleans, text and dates; no dtype that contains Python objects.
-_DTYPE = re.compile(r"[<>|][biufUSmM][0-9]+(\[[0-9]*[A-Za-z]+\])?")
+# The values that an empty array would have if its lengths of 0 were 1: tables without rows may be wide.
+_LARGEST_EMPTY = 2**24
+# Booleans, integers, floats, text and dates; nothing of width 0 and nothing that contains Python objects.
+_DTYPE = re.compile(r"\|[biu]1|[<>]([iu][248]|f(2|4|8|16)|U[1-9]\d*|[mM]8(\[\d*[A-Za-z]+\])?)|\|S[1-9]\d*")
 
 
 class BadFileError(ValueError):
@@ -97,9 +99,9 @@ class ContainerReader:
         if self._at != self._end:
             raise BadFileError("damaged: it holds more than its header describes")
 
-    def check_count(self, count: Any) -> int:
-        """Return a size after validating that it is an integer in range."""
-        if type(count) is not int or not 0 <= count <= max(self.size, _LARGEST_EMPTY):
+    def check_count(self, count: Any, *, at_most: int = 0) -> int:
+        """Return a size after validating that it is an integer of at most the file's size or ``at_most``."""
+        if type(count) is not int or not 0 <= count <= max(self.size, at_most):
             raise BadFileError(f"damaged: a size must be a number of at least 0 and within the file; got {count!r}")
         return count
 
@@ -140,7 +142,11 @@ class ContainerReader:
     def _shape(self, shape: Any) -> tuple[int, ...]:
         if type(shape) is not list or len(shape) > 8:
             raise BadFileError(f"damaged: a shape must be a list of at most 8 numbers; got {shape!r}")
-        return tuple(self.check_count(n) for n in shape)
+        sizes = tuple(self.check_count(n, at_most=_LARGEST_EMPTY) for n in shape)
+        if 0 in sizes:  # it takes no bytes, but it can be iterated over, and other arrays are allocated by its lengths
+            self.check_count(math.prod(itertools.takewhile(bool, sizes)))
+            self.check_count(math.prod(filter(None, sizes)), at_most=_LARGEST_EMPTY)
+        return sizes
 
 
 @contextmanager

@@ -16,12 +16,18 @@ scikit-learn; estimators define ``check`` as well.
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any, Self
+from dataclasses import fields, is_dataclass
+from functools import cache
+from numbers import Real
+from types import UnionType
+from typing import Any, Self, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
 State = dict[str, Any]
+
+LARGEST_COUNT = 2**53  # far from overflow, however many rows a loaded model still learns, and exact as a float
 
 
 class Part:
@@ -46,13 +52,14 @@ class Part:
         vars(self).update(vars(self.from_state(state)))
 
 
-def restore_estimator(cls: type, state: State) -> Any:
+def restore_estimator(cls: Any, state: State) -> Any:
     """Rebuild an estimator from its ``__dict__``; refuse attributes that would shadow a method or property."""
     for name in state:
         found = getattr(cls, name, None)
         if callable(found) or isinstance(found, property):
             raise ValueError(f"{cls.__name__} must not have an attribute {name}.")
-    estimator: Any = object.__new__(cls)
+    names = cls._get_param_names()
+    estimator = cls(**{name: state[name] for name in names if name in state})
     vars(estimator).update(state)
     return estimator
 
@@ -70,5 +77,42 @@ def need_array(value: object, dtype: type, n_dimensions: int, name: str) -> None
 
 
 def is_count(value: object, *, at_least: int = 0) -> bool:
-    """Return whether a value is a Python integer (not a bool) of at least ``at_least``."""
-    return type(value) is int and value >= at_least
+    """Return whether a value is a Python integer (not a bool) from ``at_least`` to ``LARGEST_COUNT``."""
+    return type(value) is int and at_least <= value <= LARGEST_COUNT
+
+
+def check_types(part: Any) -> None:
+    """Raise ValueError unless the fields of a dataclass or named tuple have their annotated types.
+
+    An ``int`` is a count, and an array of ``np.int64``, ``np.int32`` or ``np.intp`` holds counts or indices: from 0 to
+    ``LARGEST_COUNT``.
+    """
+    cls: Any = type(part)
+    for name, expected in _annotations(cls).items():
+        rule = getattr(expected, "__name__", None) or expected
+        need(_is_of(getattr(part, name), expected), f"{name} of {cls.__name__} must be of type {rule}")
+
+
+@cache
+def _annotations(cls: Any) -> dict[str, Any]:
+    names = [field.name for field in fields(cls) if field.init] if is_dataclass(cls) else getattr(cls, "_fields", ())
+    hints = get_type_hints(cls)
+    return {name: hints[name] for name in names}
+
+
+def _is_of(value: Any, expected: Any) -> bool:
+    """Return whether a value has an annotated type."""
+    origin, arguments = get_origin(expected), get_args(expected)
+    if origin in (Union, UnionType):
+        return any(_is_of(value, choice) for choice in arguments)
+    if origin is np.ndarray:
+        return isinstance(value, np.ndarray) and _has_dtype(value, get_args(arguments[1])[0])
+    if expected in (int, float):
+        return is_count(value) if expected is int else isinstance(value, Real) and not isinstance(value, bool)
+    return expected is Any or isinstance(value, origin or expected)
+
+
+def _has_dtype(array: NDArray[Any], dtype: Any) -> bool:
+    if dtype is Any or array.dtype != dtype:
+        return dtype is Any
+    return array.dtype.kind != "i" or array.size == 0 or bool(array.min() >= 0 and array.max() <= LARGEST_COUNT)

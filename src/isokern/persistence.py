@@ -36,7 +36,7 @@ from isokern.learners.residuals import Residuals
 from isokern.learners.warm_up import WarmUp
 from isokern.learners.weights import CellWeights, SupportVectors
 from isokern.partitionings import IsolationTrees, VoronoiCells
-from isokern.parts import State, restore_estimator
+from isokern.parts import State, check_types, is_count, need, restore_estimator
 from isokern.rows import CsrRows
 from isokern.scaling import Scaling
 
@@ -148,7 +148,12 @@ def _estimator(cls: Any) -> _Kind:
 
 
 def _part(cls: Any) -> _Kind:
-    return _Kind(cls, cls.state, cls.from_state, cls.check)
+    return _Kind(cls, cls.state, cls.from_state, _check_part)
+
+
+def _check_part(part: Any) -> None:
+    check_types(part)
+    part.check()
 
 
 _BIT_GENERATORS = {name: getattr(np.random, name) for name in ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")}
@@ -253,7 +258,8 @@ class _Decoder:
 
     def __init__(self, reader: ContainerReader) -> None:
         self._reader = reader
-        self._objects: list[Any] = []
+        self._objects: list[tuple[Any, int]] = []  # and the number of objects that each contains, itself included
+        self._n_objects = 0
 
     def decode(self, header: Any) -> Any:
         """Return the value of a header entry."""
@@ -269,42 +275,60 @@ class _Decoder:
             raise ValueError(f"a value must be of a known kind; got {kind!r}.")
         return getattr(self, f"_decode_{kind}")(header)
 
+    def _decode_items(self, header: State, kind: str = "items") -> list[Any]:
+        need(type(header[kind]) is list, f"{kind} must be a list")
+        return [self.decode(item) for item in header[kind]]
+
     def _decode_float(self, header: State) -> float:
         return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[header["value"]]
 
     def _decode_tuple(self, header: State) -> tuple[Any, ...]:
-        return tuple(self.decode(item) for item in header["items"])
+        return tuple(self._decode_items(header))
 
     def _decode_dict(self, header: State) -> dict[Any, Any]:
-        return dict(map(self.decode, header["items"]))
+        items = self._decode_items(header)
+        need(all(type(item) is list for item in items), "items must be lists of a key and a value")
+        return dict(items)
 
     def _decode_objects(self, header: State) -> NDArray[Any]:
-        items = [self.decode(item) for item in header["items"]]
-        array = np.empty(len(items), dtype=object)
-        array[:] = items
-        return array
+        return np.fromiter(self._decode_items(header), dtype=object)
 
     def _decode_texts(self, header: State) -> NDArray[Any]:
-        return np.array([str(self.decode(item)) for item in header["items"]], dtype="T")
+        items = self._decode_items(header)
+        need(all(type(item) is str for item in items), "texts must be strings")
+        return np.array(items, dtype="T")
 
     def _decode_masked(self, header: State) -> NDArray[Any]:
-        return np.ma.MaskedArray(*self.decode(header["parts"]))
+        data, mask = self._decode_items(header, "parts")
+        need(isinstance(data, np.ndarray) and isinstance(mask, np.ndarray), "parts must be arrays")
+        return np.ma.MaskedArray(data, mask)
 
     def _decode_table(self, header: State) -> Any:
-        shape = tuple(self._reader.check_count(n) for n in header["shape"][:1]) + tuple(header["shape"][1:])
-        table = _TABLES[header["class"]](tuple(self.decode(part) for part in header["parts"]), shape=shape)
+        n_rows, n_columns = header["shape"]
+        need(is_count(n_columns), "the number of columns must be a count")
+        parts = self._decode_items(header, "parts")
+        table = _TABLES[header["class"]](tuple(parts), shape=(self._reader.check_count(n_rows), n_columns))
         table.check_format(full_check=True)
         return table
 
     def _decode_object(self, header: State) -> Any:
+        n_before = self._n_objects
         kind = _KINDS[header["class"]]
         value = kind.make({name: self.decode(item) for name, item in header["state"].items()})
         kind.check(value)
-        self._objects.append(value)
+        self._count_objects(1)
+        self._objects.append((value, self._n_objects - n_before))
         return value
 
     def _decode_same(self, header: State) -> Any:
-        return self._objects[self._reader.check_count(header["as"])]
+        value, n_objects = self._objects[self._reader.check_count(header["as"])]
+        self._count_objects(n_objects)
+        return value
+
+    def _count_objects(self, n: int) -> None:
+        """Count objects as often as they occur: code that walks a model, for example ``repr``, meets them as often."""
+        self._n_objects += n
+        self._reader.check_count(self._n_objects)
 
 
 def _cannot_save(what: str, where: str) -> ValueError:
