@@ -22,6 +22,7 @@ from isokern.rows import CoreRows, CsrRows, as_scipy, n_columns, n_rows
 FEW_COLUMNS = 2048
 # Densified points from a file may take this many bytes, or this many times the size of the sparse points.
 _LARGEST_DENSIFIED, _LARGEST_FACTOR = 2**30, 128
+_LARGEST_WIDTH = 2**24  # cells of all trees from a file; more need nodes in proportion
 
 # PCA for Voronoi cells: from how many columns on it pays, and how many axes to keep.
 _FEWEST_COLUMNS, _MOST_COLUMNS = 24, FEW_COLUMNS
@@ -80,8 +81,11 @@ class IsolationTrees(Part):
         self._map.apply(rows, cells, threads)
 
     def check(self) -> None:
-        """Raise unless trees have cells; the core has validated the nodes."""
+        """Raise unless trees have a reasonable number of cells; the core has validated the nodes."""
         need(is_count(self.n_cells, at_least=1), "n_cells must be at least 1")
+        # Trees have fewer leaves than cells if sampled points are equal or the depth is limited.
+        width, n_nodes = int(self.sizes.sum()), len(self.arrays["left"])
+        need(width <= max(_LARGEST_WIDTH, _LARGEST_FACTOR * n_nodes), "n_cells must be in proportion to the nodes")
 
 
 @dataclass(eq=False)
@@ -136,7 +140,7 @@ def voronoi_map(points: CoreRows, samples: NDArray[np.int32], sizes: Sequence[in
 
 def check_points(points: CoreRows, n_bytes_more: int = 0) -> None:
     """Raise unless points are rows, and sparse points stay within memory limits when the core densifies them."""
-    need(isinstance(points, np.ndarray | CsrRows), "points must be rows")
+    need(isinstance(points, CsrRows) or (isinstance(points, np.ndarray) and points.ndim == 2), "points must be rows")
     if not isinstance(points, CsrRows) or points.n_columns > FEW_COLUMNS:
         return
     n_bytes = sum(array.nbytes for array in points[:3]) + n_bytes_more

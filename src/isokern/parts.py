@@ -105,11 +105,16 @@ def _is_of(value: Any, expected: Any) -> bool:
     origin, arguments = get_origin(expected), get_args(expected)
     if origin in (Union, UnionType):
         return any(_is_of(value, choice) for choice in arguments)
-    if origin is np.ndarray:
-        return isinstance(value, np.ndarray) and _has_dtype(value, get_args(arguments[1])[0])
     if expected in (int, float):
         return is_count(value) if expected is int else isinstance(value, Real) and not isinstance(value, bool)
-    return expected is Any or isinstance(value, origin or expected)
+    if expected is Any or not isinstance(value, origin or expected):
+        return expected is Any
+    if origin is np.ndarray:
+        return _has_dtype(value, get_args(arguments[1])[0])
+    if origin in (list, tuple):
+        items = arguments if origin is tuple and ... not in arguments else arguments[:1] * len(value)
+        return len(value) == len(items) and all(map(_is_of, value, items))
+    return True
 
 
 def _has_dtype(array: NDArray[Any], dtype: Any) -> bool:

@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.utils import gen_batches
 
 from isokern import _core
@@ -143,7 +142,7 @@ class BudgetedDual(Part):
         need(type(self.budgets) is list, "budgets must be a list")
         need(isinstance(self.clock, Clock), "clock must be a Clock")
         n = 0 if self.points is None else self.points.shape[0]
-        if sparse.issparse(self.points):
+        if self.points is not None:
             check_points(core_rows(self.points, 0, n))
         for budget in self.budgets:
             need(isinstance(budget, Budget), "budgets must be of class Budget")
