@@ -1,13 +1,14 @@
 # Each target installs its own prerequisites. PYTHON sets the interpreter, ARGS the arguments of pytest or a benchmark:
 #   make test PYTHON=python3.12 ARGS="-k voronoi"
 #   make bench ARGS="--compare docs/results/peers.json"
+#   make fuzz MINUTES=10 ARGS=models
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-gpu test-recipes lint format bench bench-gpu scaling wheel clean
+.PHONY: help demo test test-gpu test-recipes fuzz lint format bench bench-gpu scaling wheel clean
 
 PYTHON ?= python3
 # Each interpreter has its own environment, so that switching between them rebuilds nothing.
@@ -33,6 +34,9 @@ test-gpu:  ## run the device tests with PyTorch
 
 test-recipes: $(VENV)/.installed-recipes  ## run the code of the Spark and Ray recipes (installs about 1 GB)
 	@$(BIN)/pytest docs/recipes $(ARGS)
+
+fuzz: $(VENV)/.installed-test  ## read damaged and forged files for MINUTES (default 5); keeps those that fail in fuzz-found
+	@PYTHONPATH=tests $(BIN)/python -m fuzz --minutes $(or $(MINUTES),5) $(ARGS)
 
 lint: $(VENV)/.installed-lint  ## check style, types and import layers
 	$(BIN)/ruff check
@@ -61,7 +65,7 @@ wheel: $(VENV)/.tools  ## build a wheel into dist/
 	$(PIP) wheel --no-deps --wheel-dir dist .
 
 clean:  ## remove everything that these targets create
-	rm -rf build dist .venv .venv-* .*_cache .hypothesis
+	rm -rf build dist fuzz-found .venv .venv-* .*_cache .hypothesis
 
 # Build tools stay installed and builds are not isolated, so that recompiling only compiles what changed.
 $(VENV)/.tools: pyproject.toml
