@@ -192,7 +192,10 @@ BAD_TARGETS = {
     "text as targets": (lambda X, y, w: (X, np.full(len(y), "a")), "could not convert string to float"),
 }
 BAD_LATER_ROWS = {"other columns": (lambda X, y, w: (X[:, :2], y), "^X has 2 features, but .* is expecting 3 features")}
-BAD_LATER_LABELS = {"another type": (lambda X, y, w: (X, y.astype(str)), "^y must be of the type of the classes")}
+BAD_LATER_LABELS = {
+    "text after numbers": (lambda X, y, w: (X, y.astype(str)), "^y must be of the type of the classes"),
+    "dates after numbers": (lambda X, y, w: (X, y.astype("M8[D]")), "^y must be of the type of the classes"),
+}
 NEW_LABELS = {"new": (lambda X, y, w: (X, spoiled(y, 7)), r"^y must be of the classes \[0 1 2\].*; got .*7")}
 
 CLASSIFIERS = {name: learner for name, learner in IKOGD.items() if is_classifier(learner)}

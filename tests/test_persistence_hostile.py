@@ -231,6 +231,13 @@ def reshape(*names, to):
     return change
 
 
+def retype(*names, to):
+    def change(forgery):
+        forgery.replace(forgery.array(*names).view(to), *names)
+
+    return change
+
+
 def fewer(shape):
     return (shape[0] - 1, *shape[1:])
 
@@ -276,6 +283,7 @@ BAD_MODELS = {
     "more cells than nodes can explain": ("kernel", put("map_", "partitionings", "n_cells", value=2**30)),
     "partitionings that are none": ("trees", put("kernel_", "map_", "partitionings", value={"kind": "same", "as": 0})),
     "a map that is none": ("trees", put("kernel_", "map_", value={"kind": "same", "as": 0})),
+    "no number of columns": ("trees", lambda f: f.node()["state"].pop("n_features_in_")),
     "a map of other columns": ("trees", put("kernel_", "n_features_in_", value=7)),
     "a kernel that is none": ("trees", put("kernel_", value=1)),
     "a scaling of other columns": ("trees", reshape("kernel_", "map_", "scaling", "offset", to=lambda shape: (1,))),
@@ -312,11 +320,18 @@ BAD_MODELS = {
     "scores without coefficients": ("ogd", put("model_", "n_columns", value=10**9)),
     "other columns": ("ogd", put("model_", "n_features", value=1)),
     "points of three dimensions": ("ogd, random", reshape("model_", "points", to=lambda shape: (*shape, 1))),
+    "points that are dates": ("ogd, random", retype("model_", "points", to="<M8[s]")),
     "points that are not there": ("ogd, random", points_outside),
     "a projection of other landmarks": ("nogd", reshape("model_", "projection", to=fewer)),
     "other updates": ("nogd", reshape("model_", "linear", "n_updates", to=lambda shape: (50,))),
     "absurdly many updates": ("nogd", set_at("model_", "linear", "n_updates", at=0, value=2**63 - 1)),
+    "absurdly many threads": ("adaraker", put("model_", "n_jobs", value=2**31)),
     "threads that are none": ("nogd", put("model_", "first", "n_jobs", value=-1)),
+    "landmarks of two dimensions": (
+        "sparse nogd",
+        reshape("model_", "landmarks", "columns", to=lambda shape: (*shape, 1)),
+    ),
+    "landmarks that are integers": ("sparse nogd", retype("model_", "landmarks", "values", to="<i8")),
     "more landmarks than wanted": ("nogd, before the switch", put("model_", "n_landmarks", value=1)),
     "weights of fewer frequencies": ("fogd", reshape("model_", "linear", "values", to=fewer)),
     "a place outside of a generator": ("fogd", place_outside),
@@ -343,6 +358,13 @@ def test_a_model_whose_parts_do_not_fit_is_refused(name, change, files, path):
     change(forgery)
     forgery.write(path)
     assert_refused(path, "damaged")
+
+
+def test_budgets_that_are_one_object_are_refused(files, path):
+    model = load(files / "ogd, random")
+    model.model_.budgets = model.model_.budgets[:1] * 3
+    save(model, path)
+    assert_refused(path, "budgets must be different objects")
 
 
 def test_a_forgery_that_changes_nothing_is_loaded(files, path):

@@ -14,7 +14,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 _SMALL_MATRIX = 2048  # rows
-_MOST_JOBS = 2**31 - 1  # the core counts threads in 32 bits
+MOST_JOBS = 2**31 - 1  # the core counts threads in 32 bits
 _BLAS_LOCK = Lock()
 
 
@@ -32,7 +32,7 @@ def n_threads(n_jobs: int | None) -> int:
     """Return the number of threads for the core; 0 leaves the choice to OpenMP."""
     if n_jobs is None:
         return 0
-    if not is_integer(n_jobs, at_least=-_MOST_JOBS) or n_jobs == 0 or n_jobs > _MOST_JOBS:
+    if not is_integer(n_jobs, at_least=-MOST_JOBS) or n_jobs == 0 or n_jobs > MOST_JOBS:
         raise ValueError(f"n_jobs must be None or an integer other than 0; got {n_jobs!r}.")
     return int(joblib.effective_n_jobs(n_jobs))
 

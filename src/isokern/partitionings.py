@@ -16,7 +16,7 @@ from sklearn.base import clone
 from isokern import _core
 from isokern.checks import is_integer, one_thread_if_small
 from isokern.parts import Part, State, is_count, need
-from isokern.rows import CoreRows, CsrRows, as_scipy, n_columns, n_rows
+from isokern.rows import FLOATS, CoreRows, CsrRows, as_scipy, n_columns, n_rows
 
 # Sparse rows of up to this many columns are densified: dense matrix products beat an inverted index there.
 FEW_COLUMNS = 2048
@@ -140,8 +140,13 @@ def voronoi_map(points: CoreRows, samples: NDArray[np.int32], sizes: Sequence[in
 
 def check_points(points: CoreRows, n_bytes_more: int = 0) -> None:
     """Raise unless points are rows, and sparse points stay within memory limits when the core densifies them."""
-    need(isinstance(points, CsrRows) or (isinstance(points, np.ndarray) and points.ndim == 2), "points must be rows")
-    if not isinstance(points, CsrRows) or points.n_columns > FEW_COLUMNS:
+    if not isinstance(points, CsrRows):
+        is_table = isinstance(points, np.ndarray) and points.ndim == 2 and points.dtype in FLOATS
+        need(is_table, "points must be rows of float32 or float64")
+        return
+    is_sound = points.values.dtype in FLOATS and all(array.ndim == 1 for array in points[:3])
+    need(is_sound, "points must be CSR rows of float32 or float64")
+    if points.n_columns > FEW_COLUMNS:
         return
     n_bytes = sum(array.nbytes for array in points[:3]) + n_bytes_more
     densified = 8 * n_rows(points) * points.n_columns

@@ -59,6 +59,8 @@ def restore_estimator(cls: Any, state: State) -> Any:
         if callable(found) or isinstance(found, property):
             raise ValueError(f"{cls.__name__} must not have an attribute {name}.")
     names = cls._get_param_names()
+    if any(name.endswith("_") for name in state.keys() - set(names)):  # it is fitted
+        need(is_count(state["n_features_in_"], at_least=1), "n_features_in_ must be a positive integer")
     estimator = cls(**{name: state[name] for name in names if name in state})
     vars(estimator).update(state)
     return estimator

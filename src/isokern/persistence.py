@@ -18,6 +18,7 @@ from scipy import sparse
 from sklearn.frozen import FrozenEstimator
 
 from isokern import learners
+from isokern.checks import MOST_JOBS
 from isokern.container import ContainerReader, can_hold, describe_array, open_container, write_container
 from isokern.feature_map import IsolationKernel
 from isokern.fitted_map import FittedMap
@@ -153,6 +154,7 @@ def _part(cls: Any) -> _Kind:
 
 def _check_part(part: Any) -> None:
     check_types(part)
+    need(getattr(part, "n_jobs", 0) <= MOST_JOBS, "n_jobs must be a number of threads")
     part.check()
 
 

@@ -69,8 +69,9 @@ class ClassBook(Part):
         return self.with_classes(labels) if self.is_open else self
 
     def _check_known(self, labels: NDArray[Any]) -> None:
-        """Raise ValueError if labels mix text and numbers, or are new to a closed book."""
-        if is_text(labels) != is_text(self.labels):
+        """Raise ValueError if labels mix text, dates and numbers, or are new to a closed book."""
+        are_dates = [array.dtype.kind in "mM" and array.dtype.kind for array in (labels, self.labels)]
+        if is_text(labels) != is_text(self.labels) or are_dates[0] != are_dates[1]:
             raise ValueError(f"y must be of the type of the classes {self.labels}; got {labels[:1]}.")
         if self.is_open:
             return

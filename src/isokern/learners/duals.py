@@ -140,9 +140,14 @@ class BudgetedDual(Part):
         """Raise ValueError unless the budgets refer to existing points."""
         need(isinstance(self.kernel, NamedKernel), "kernel must be a NamedKernel")
         need(type(self.budgets) is list, "budgets must be a list")
+        need(
+            len(set(map(id, self.budgets))) == len(self.budgets),
+            "budgets must be different objects, as each one learns",
+        )
         need(isinstance(self.clock, Clock), "clock must be a Clock")
         n = 0 if self.points is None else self.points.shape[0]
         if self.points is not None:
+            need(self.points.dtype.kind in "biuf", "points must be numbers")
             check_points(core_rows(self.points, 0, n))
         for budget in self.budgets:
             need(isinstance(budget, Budget), "budgets must be of class Budget")
