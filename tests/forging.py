@@ -1,4 +1,4 @@
-"""Files whose content was changed and whose digest is right all the same, as a hostile writer would make them."""
+"""Forge model files: change header and arrays, then write a valid digest, as an attacker would."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def nodes_of(node):
 
 
 class Forgery:
-    """The header of a file, which may be changed, and its arrays."""
+    """Header and arrays of a file, both of which may be changed."""
 
     def __init__(self, path):
         with open_container(path) as reader:
@@ -27,7 +27,7 @@ class Forgery:
             self.arrays = [reader.read_array(node) for node in nodes_of(self.header) if is_array(node)]
 
     def node(self, *names):
-        """Return the part of the header that stands for an attribute of an attribute ..."""
+        """Return the header entry of a nested attribute, given the names on the way to it."""
         node = self.header
         for name in names:
             node = node["state"] if node.get("kind") == "object" else dict(node["items"])
@@ -39,7 +39,7 @@ class Forgery:
         return self.arrays[self.places[id(self.node(*names))]]
 
     def replace(self, array, *names):
-        """Put another array in the place of one."""
+        """Replace an array and its description."""
         node = self.node(*names)
         node["dtype"], node["shape"] = array.dtype.str, list(array.shape)
         self.arrays[self.places[id(node)]] = array

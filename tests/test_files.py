@@ -1,4 +1,4 @@
-"""Files are replaced atomically."""
+"""Check that files are replaced atomically."""
 
 from __future__ import annotations
 

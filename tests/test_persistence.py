@@ -1,4 +1,4 @@
-"""Models in files: they come back as they were, and a file that is not one does no harm."""
+"""Check that saved models load unchanged and learn on, and which values cannot be saved."""
 
 from __future__ import annotations
 
@@ -284,6 +284,23 @@ def test_plain_values_come_back_with_their_types(value, again):
     loaded = again({"value": value, "next": 1})["value"]
     assert type(loaded) is type(value)
     assert loaded == value
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        OGDClassifier(budget=np.int32(15), strategy="forgetron", learning_rate=np.float32(0.5), gamma=np.float64(0.5)),
+        OGDClassifier(average=np.True_, gamma=1, coef0=2),
+        NOGDClassifier(n_landmarks=np.int64(20), rank=np.int64(5), average=np.False_, gamma=np.float64(0.5)),
+        IKOGDClassifier(
+            kernel=IsolationKernel(n_cells=np.int64(8)), schedule="decaying", average=np.True_, n_initial=50
+        ),
+    ],
+)
+def test_parameters_may_be_numpy_scalars(model, again):
+    X, y = make_rows(200)
+    fitted = clone(model).partial_fit(X, y)
+    assert_same(again(fitted), fitted, X)
 
 
 def test_not_a_number_comes_back(again):

@@ -1,4 +1,4 @@
-"""Files that are damaged, foreign, or made to do harm: an error, and nothing else."""
+"""Check that damaged, foreign and forged model files raise a ValueError that names them, and do no harm."""
 
 from __future__ import annotations
 
@@ -96,24 +96,24 @@ def test_a_pickle_is_never_loaded(path, tmp_path):
     assert not (tmp_path / "harm").exists()
 
 
-def test_a_newer_format_is_refused_by_name(path):
+def test_a_newer_format_is_refused_and_its_writer_named(path):
     whole = bytearray(small_file(path))
     whole[8:20] = struct.pack("<I8s", 7, b"12.3\0\0\0\0")
     path.write_bytes(whole)
     assert_refused(path, r"format must be 2; got 7, written by isokern 12.3")
 
 
-def test_a_path_that_is_not_there_keeps_its_error(path):
+def test_a_missing_file_raises_file_not_found(path):
     with pytest.raises(FileNotFoundError, match="No such file"):
         load(path)
 
 
-def test_a_file_of_something_else_is_no_model(path):
+def test_a_file_without_an_estimator_is_refused(path):
     write_file(path, {"model": IKSVC()})
     assert_refused(path, "it must contain an estimator; got dict")
 
 
-# Headers that are wrong, with a right digest
+# Invalid headers with a valid digest
 
 
 def an_array(dtype="<f8", shape=(2,)):
@@ -141,11 +141,11 @@ BAD_HEADERS = {
     "a kind of another name": ({"kind": "__init__"}, "a value must be of a known kind"),
     "no kind": ({}, "damaged"),
     "an unknown class": ({"kind": "object", "class": "os.system", "state": {}}, "damaged"),
-    "a class that is none": ({"kind": "object", "class": [], "state": {}}, "damaged"),
+    "a class that is not a string": ({"kind": "object", "class": [], "state": {}}, "damaged"),
     "objects": (an_array("|O"), "a dtype must be of numbers or text; got '|O'"),
     "a structure": (an_array("f8,f8"), "a dtype must be of numbers or text"),
-    "a dtype by another name": (an_array("float64"), "a dtype must be of numbers or text"),
-    "a dtype that is none": (an_array("<f3"), "damaged"),
+    "a dtype by its other name": (an_array("float64"), "a dtype must be of numbers or text"),
+    "an unknown dtype": (an_array("<f3"), "damaged"),
     "text of width 0": (an_array("<U0", (10,)), "a dtype must be of numbers or text; got '<U0'"),
     "bytes of width 0": (an_array("|S0", (10,)), "a dtype must be of numbers or text; got '|S0'"),
     "an integer of 3 bytes": (an_array("<i3"), "a dtype must be of numbers or text"),
@@ -155,32 +155,32 @@ BAD_HEADERS = {
     "more empty rows than bytes": (an_array(shape=(10_000, 0)), "a size must be a number"),
     "an absurd product of nothing": (an_array(shape=(0, 2**13, 2**13)), "a size must be a number"),
     "a length below 0": (an_array(shape=(-1,)), "a size must be a number"),
-    "a length that is no integer": (an_array(shape=(True,)), "a size must be a number"),
+    "a length that is not an integer": (an_array(shape=(True,)), "a size must be a number"),
     "too many dimensions": (an_array(shape=(1,) * 9), "a shape must be a list of at most 8"),
-    "a shape that is none": ({**an_array(), "shape": 2}, "a shape must be a list"),
+    "a shape that is not a list": ({**an_array(), "shape": 2}, "a shape must be a list"),
     "more arrays than there are": ([an_array()] * 20, "an array is longer than the file"),
     "fewer arrays than there are": (None, "it holds more than its header describes"),
     "a wrong truth value": (an_array("|b1", (16,)), "a truth value must be 0 or 1"),
     "a wrong character": (an_array("<U4", (1,)), "text must be of Unicode characters"),
-    "an object before it is there": ([{"kind": "same", "as": 0}, an_array()], "damaged"),
-    "an object from the end": ([{"kind": "same", "as": -1}, an_array()], "a size must be a number"),
+    "an object that comes later": ([{"kind": "same", "as": 0}, an_array()], "damaged"),
+    "an object counted from the end": ([{"kind": "same", "as": -1}, an_array()], "a size must be a number"),
     "a float by name": ({"kind": "float", "value": "exit"}, "damaged"),
     "a dict with a list as key": ({"kind": "dict", "items": [[[], 1]]}, "damaged"),
     "a dict of arrays": ({"kind": "dict", "items": [an_array()]}, "items must be lists of a key and a value"),
-    "items that are no list": ({"kind": "tuple", "items": "text"}, "items must be a list"),
+    "items that are not a list": ({"kind": "tuple", "items": "text"}, "items must be a list"),
     "parts in an array": ({"kind": "masked", "parts": an_array()}, "parts must be a list"),
-    "text that is none": ({"kind": "texts", "items": [an_array()]}, "texts must be strings"),
+    "texts that are not strings": ({"kind": "texts", "items": [an_array()]}, "texts must be strings"),
     "a table of absurdly many columns": (
         {"kind": "table", "class": "csr_array", "shape": [0, 2**62], "parts": [an_array()] * 3},
         "the number of columns must be a count",
     ),
-    "a model that repeats itself without end": (repeated(40), "a size must be a number"),
+    "models that contain each other twice": (repeated(40), "a size must be a number"),
     "great depth": (deep(900), "damaged"),
-    "a method hidden": (
+    "an attribute that hides a method": (
         {"kind": "object", "class": "IKSVC", "state": {"predict": 1}},
         "IKSVC must not have an attribute predict",
     ),
-    "a property hidden": (
+    "an attribute that hides a property": (
         {"kind": "object", "class": "IKOGDRegressor", "state": {"mean_": 1.0}},
         "IKOGDRegressor must not have an attribute mean_",
     ),
@@ -188,7 +188,7 @@ BAD_HEADERS = {
 
 
 @pytest.mark.parametrize(("header", "match"), BAD_HEADERS.values(), ids=BAD_HEADERS)
-def test_a_header_that_is_wrong_is_an_error(header, match, path):
+def test_an_invalid_header_is_an_error(header, match, path):
     write_container(path, header, [np.full(2, -1.5)], "0")
     with pytest.raises(ValueError, match=match.replace("|", r"\|")):
         read_file(path)
@@ -199,13 +199,13 @@ def test_parameters_that_are_missing_get_their_defaults(path):
     assert load(path).get_params() == IKSVC(C=2.0).get_params()
 
 
-def test_a_header_that_is_no_json_is_an_error(path, monkeypatch):
+def test_a_header_that_is_not_json_is_an_error(path, monkeypatch):
     monkeypatch.setattr("isokern.container.json.dumps", lambda *_, **__: "[" * 100_000)
     write_container(path, None, [], "0")
     assert_refused(path, "damaged")
 
 
-# Models whose parts do not fit, with a right digest
+# Models whose parts do not match, with a valid digest
 
 
 def put(*names, value):
@@ -268,7 +268,7 @@ def unknown_targets(forgery):
     forgery.arrays[forgery.places[id(targets)]].fill(99)
 
 
-def place_outside(forgery):
+def position_outside(forgery):
     for item in forgery.node("random_state", "state")["items"]:
         if item[0] == "pos":
             item[1] = 10**6
@@ -281,33 +281,36 @@ BAD_MODELS = {
     "trees without an array": ("trees", lambda f: f.node(*TREES)["items"].pop()),
     "cells that are not the trees'": ("trees", put("kernel_", "map_", "partitionings", "n_cells", value=2**40)),
     "more cells than nodes can explain": ("kernel", put("map_", "partitionings", "n_cells", value=2**30)),
-    "partitionings that are none": ("trees", put("kernel_", "map_", "partitionings", value={"kind": "same", "as": 0})),
-    "a map that is none": ("trees", put("kernel_", "map_", value={"kind": "same", "as": 0})),
+    "partitionings of another type": (
+        "trees",
+        put("kernel_", "map_", "partitionings", value={"kind": "same", "as": 0}),
+    ),
+    "a map of another type": ("trees", put("kernel_", "map_", value={"kind": "same", "as": 0})),
     "no number of columns": ("trees", lambda f: f.node()["state"].pop("n_features_in_")),
     "a map of other columns": ("trees", put("kernel_", "n_features_in_", value=7)),
-    "a kernel that is none": ("trees", put("kernel_", value=1)),
+    "a kernel of another type": ("trees", put("kernel_", value=1)),
     "a scaling of other columns": ("trees", reshape("kernel_", "map_", "scaling", "offset", to=lambda shape: (1,))),
     "weights for fewer cells": ("trees", reshape("learned_", "model", "values", to=fewer)),
     "weights of more scores": ("trees", reshape("learned_", "model", "values", to=wider)),
     "squares of another shape": ("trees", reshape("learned_", "model", "squares", to=fewer)),
     "starts that are not the kernel's": ("trees", set_at("learned_", "model", "starts", at=1, value=9)),
     "starts that descend": ("trees", set_at("learned_", "model", "starts", at=1, value=-9)),
-    "a clock of nonsense": ("trees", put("learned_", "model", "clock", "rounds", value=-1)),
-    "a clock that is none": ("trees", put("learned_", "model", "clock", "rounds", value="x")),
+    "a clock below 0": ("trees", put("learned_", "model", "clock", "rounds", value=-1)),
+    "a clock with text": ("trees", put("learned_", "model", "clock", "rounds", value="x")),
     "a window of another size": ("trees", reshape("learned_", "window", "scores", to=fewer)),
     "a window of absurdly many rows": ("trees", put("learned_", "window", "n_seen", value=2**62)),
     "absurd counts": ("trees", set_at("learned_", "book", "counts", at=0, value=2**63 - 1)),
     "counts below 0": ("trees", set_at("learned_", "book", "counts", at=0, value=-1)),
-    "a truth value that is none": ("trees", put("learned_", "model", "naive", value=2)),
+    "a bool of another type": ("trees", put("learned_", "model", "naive", value=2)),
     "a window of other scores": ("trees", reshape("learned_", "window", "scores", to=wider)),
     "a window of other classes": ("trees", set_at("learned_", "window", "classes", at=0, value=99)),
     "classes that descend": ("trees", set_at("learned_", "book", "labels", at=0, value=99)),
     "fewer counts than classes": ("trees", reshape("learned_", "book", "counts", to=fewer)),
-    "a model that is none": ("trees", put("learned_", "model", value={"kind": "list"})),
-    "a model of another learner": ("trees", put("learned_", "model", value=None)),
+    "a list in place of a model": ("trees", put("learned_", "model", value={"kind": "list"})),
+    "no model": ("trees", put("learned_", "model", value=None)),
     "rows without targets": ("holding rows", rows_without_targets),
     "rows of unknown classes": ("holding rows", unknown_targets),
-    "classes that are none": ("holding rows", put("warm_up_", "book", value=1)),
+    "classes of another type": ("holding rows", put("warm_up_", "book", value=1)),
     "more support vectors than there are": ("dual", put("learned_", "model", "n", value=2**62)),
     "support vectors of another kernel": ("dual", reshape("learned_", "model", "cells", to=wider)),
     "points beyond": ("voronoi", set_at("kernel_", "map_", "partitionings", "samples", at=(0, 0), value=10**6)),
@@ -320,13 +323,14 @@ BAD_MODELS = {
     "scores without coefficients": ("ogd", put("model_", "n_columns", value=10**9)),
     "other columns": ("ogd", put("model_", "n_features", value=1)),
     "points of three dimensions": ("ogd, random", reshape("model_", "points", to=lambda shape: (*shape, 1))),
+    "a budget of nothing": ("ogd, projectron++", lambda f: f.node("model_", "budgets")[0]["state"].update(size=0)),
     "points that are dates": ("ogd, random", retype("model_", "points", to="<M8[s]")),
     "points that are not there": ("ogd, random", points_outside),
     "a projection of other landmarks": ("nogd", reshape("model_", "projection", to=fewer)),
     "other updates": ("nogd", reshape("model_", "linear", "n_updates", to=lambda shape: (50,))),
     "absurdly many updates": ("nogd", set_at("model_", "linear", "n_updates", at=0, value=2**63 - 1)),
     "absurdly many threads": ("adaraker", put("model_", "n_jobs", value=2**31)),
-    "threads that are none": ("nogd", put("model_", "first", "n_jobs", value=-1)),
+    "a negative number of threads": ("nogd", put("model_", "first", "n_jobs", value=-1)),
     "landmarks of two dimensions": (
         "sparse nogd",
         reshape("model_", "landmarks", "columns", to=lambda shape: (*shape, 1)),
@@ -334,8 +338,8 @@ BAD_MODELS = {
     "landmarks that are integers": ("sparse nogd", retype("model_", "landmarks", "values", to="<i8")),
     "more landmarks than wanted": ("nogd, before the switch", put("model_", "n_landmarks", value=1)),
     "weights of fewer frequencies": ("fogd", reshape("model_", "linear", "values", to=fewer)),
-    "a place outside of a generator": ("fogd", place_outside),
-    "rates that are none": ("adaraker", put("model_", "rates", value=1)),
+    "a position outside of a generator's buffer": ("fogd", position_outside),
+    "rates that are not a tuple": ("adaraker", put("model_", "rates", value=1)),
     "other experts": ("adaraker", reshape("model_", "theta", to=fewer)),
     "more rounds than experts": ("adaraker", put("model_", "clock", "rounds", value=2**40)),
     "absurdly many rounds": ("adaraker", put("model_", "clock", "rounds", value=10**3000)),
@@ -353,7 +357,7 @@ BAD_MODELS = {
 
 
 @pytest.mark.parametrize(("name", "change"), BAD_MODELS.values(), ids=BAD_MODELS)
-def test_a_model_whose_parts_do_not_fit_is_refused(name, change, files, path):
+def test_a_model_whose_parts_do_not_match_is_refused(name, change, files, path):
     forgery = Forgery(files / name)
     change(forgery)
     forgery.write(path)

@@ -6,7 +6,8 @@ copies or merges models uses only these methods of a part, never its private att
 ==========================  ==========================================================================================
 ``state()``                 return plain values, arrays and other parts by name, enough to rebuild the part
 ``from_state(state)``       class method: rebuild the part
-``check()``                 raise ``ValueError`` if the values are inconsistent, as those of a forged file may be
+``check()``                 raise ``ValueError`` if the values are inconsistent, as those of a forged file may be;
+                            ``check_types`` has checked the fields of a loaded part against their annotations
 ``merge(parts, shares)``    class method, where a mean is defined: return the mean weighted by shares that sum to 1
 ==========================  ==========================================================================================
 
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
 from functools import cache
-from numbers import Real
+from numbers import Integral, Real
 from types import UnionType
 from typing import Any, Self, Union, get_args, get_origin, get_type_hints
 
@@ -79,8 +80,8 @@ def need_array(value: object, dtype: type, n_dimensions: int, name: str) -> None
 
 
 def is_count(value: object, *, at_least: int = 0) -> bool:
-    """Return whether a value is a Python integer (not a bool) from ``at_least`` to ``LARGEST_COUNT``."""
-    return type(value) is int and at_least <= value <= LARGEST_COUNT
+    """Return whether a value is an integer (not a bool) from ``at_least`` to ``LARGEST_COUNT``."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and at_least <= int(value) <= LARGEST_COUNT
 
 
 def check_types(part: Any) -> None:
@@ -107,8 +108,9 @@ def _is_of(value: Any, expected: Any) -> bool:
     origin, arguments = get_origin(expected), get_args(expected)
     if origin in (Union, UnionType):
         return any(_is_of(value, choice) for choice in arguments)
-    if expected in (int, float):
-        return is_count(value) if expected is int else isinstance(value, Real) and not isinstance(value, bool)
+    if expected in (bool, int, float):  # NumPy's scalars pass, too, because users give them as parameters
+        is_bool = isinstance(value, bool | np.bool_)
+        return {bool: is_bool, int: is_count(value), float: isinstance(value, Real) and not is_bool}[expected]
     if expected is Any or not isinstance(value, origin or expected):
         return expected is Any
     if origin is np.ndarray:

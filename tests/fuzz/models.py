@@ -1,4 +1,4 @@
-"""Forge model files with a right digest; load them, predict, learn, merge, save and show them."""
+"""Forge model files with a valid digest; load them, predict, learn, merge, save and show them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ VALUES = [*NUMBERS, None, True, "x", "hinge", "IKSVC", *DTYPES, [], {"kind": "di
 
 
 def change(rng, path, work):
-    """Return a model file with a few changes and a right digest."""
+    """Return a model file with a few changes and a valid digest."""
     forgery = Forgery(path)
     for _ in range(rng.choice([1, 1, 2, 3])):
         rng.choice(CHANGES)(rng, forgery)

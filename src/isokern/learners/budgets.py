@@ -60,6 +60,7 @@ class Budget(Part):
 
     def check(self) -> None:
         """Raise ValueError unless each support vector has a coefficient."""
+        need(self.size >= 1 or type(self) is Budget, "size must be at least 1")
         need_array(self.points, np.intp, 1, "points")
         need_array(self.alpha, np.float64, 1, "alpha")
         need(len(self.points) == len(self.alpha), "alpha must have a coefficient per point")
