@@ -1,8 +1,10 @@
-"""Replay the corpus of the fuzzer, and forge a few hundred model files: none may do harm."""
+"""Check that the fuzzer's corpus and a few hundred forged model files do no harm, and that faults are noticed."""
 
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,23 @@ def test_other_errors_than_clean_ones_are_faults(tmp_path):
     assert ending(ValueError("input: damaged.")) == ending(OSError("input: no such file")) == "rejected"
     assert ending(ValueError("damaged.")) == "fault unnamed-ValueError-outside"
     assert ending(KeyError("input")) == "fault KeyError-outside"
+
+
+@pytest.mark.parametrize(
+    ("end", "ending"),
+    [
+        ("os.kill(os.getpid(), signal.SIGPROF)", "fault hang"),
+        ("os.kill(os.getpid(), signal.SIGSEGV)", "fault crash-SIGSEGV"),
+        ("sys.exit(3)", "fault crash-3"),
+    ],
+)
+def test_a_worker_that_ends_is_a_fault(end, ending, monkeypatch):
+    command = [sys.executable, "-c", f"import os, signal, sys; input(); {end}"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    monkeypatch.setattr(Worker, "_start", lambda self: subprocess.Popen(command, **pipes))
+    worker = Worker("models")
+    assert worker.ending_of("input") == worker.ending_of("input") == ending
+    assert worker.stop() is None
 
 
 def test_the_smallest_input_of_each_fault_is_kept(tmp_path):

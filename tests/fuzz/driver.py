@@ -43,8 +43,10 @@ class Worker:
         return "fault hang" if is_slow else f"fault crash-{signal.Signals(-code).name if code < 0 else code}"
 
     def stop(self):
-        """End the process and return its exit code."""
+        """End the process, if there is one, and return its exit code."""
         process, self._process = self._process, None
+        if process is None:
+            return None
         process.communicate()
         return process.returncode
 
