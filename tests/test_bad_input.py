@@ -168,12 +168,19 @@ def test_a_bad_parameter_set_during_a_stream_is_an_error(name, value):
     assert pickle.dumps(model) == before
 
 
+def short_indptr(X):
+    table = sparse.csr_array(X)
+    table.indptr = table.indptr[:-1]
+    return table
+
+
 # Rows: name -> (function of 20 rows, labels and weights that spoils them, error)
 
 BAD_ROWS = {
     "NaN": (lambda X, y, w: (spoiled(X, np.nan), y), r"^X must be finite; got NaN in column 1, first in row 19\."),
     "infinity": (lambda X, y, w: (spoiled(X, np.inf), y), "^X must be finite; got infinity in column 1"),
     "sparse NaN": (lambda X, y, w: (sparse.csr_array(spoiled(X, np.nan)), y), "^X must be finite; got NaN in column 1"),
+    "broken CSR": (lambda X, y, w: (short_indptr(X), y), r"^X.indptr must have the shape \(21,\); got \(20,\)\."),
     "text": (lambda X, y, w: (np.full(X.shape, "a"), y), "dtype='numeric' is not compatible"),
     "one dimension": (lambda X, y, w: (X[:, 0], y), "Expected 2D array, got 1D array"),
     "no rows": (lambda X, y, w: (X[:0], y[:0]), "Found array with 0 sample"),

@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 
 from isokern import IsolationKernel, _core
+from isokern.data import blocks
 
 PARTITIONINGS = ["tree", "voronoi"]
 
@@ -411,16 +412,61 @@ def test_columns_beyond_31_bits_are_an_error():
         IsolationKernel().fit(X)
 
 
-@pytest.mark.parametrize(
-    ("indices", "indptr"),
-    [([0, 9], [0, 1, 2]), ([0, -1], [0, 1, 2]), ([0, 1], [0, 1, 5])],
-    ids=["a column too far", "a negative column", "rows beyond the end"],
-)
-def test_a_broken_sparse_matrix_is_an_error(indices, indptr):
-    X = sparse.csr_array(np.eye(2))
-    X.indices, X.indptr = np.array(indices, dtype=np.int32), np.array(indptr, dtype=np.int32)
-    with pytest.raises(ValueError, match=r"must|index"):
-        IsolationKernel(n_cells=2).fit(X).apply(X)
+# Arrays of sparse matrices of 60 rows and 6 columns: name -> (array, function that spoils it, error)
+
+BROKEN_COMPRESSED = {
+    "short indptr": ("indptr", lambda a: a[:-1], r"^X.indptr must have the shape \(\d+,\); got \(\d+,\)\.$"),
+    "long indptr": ("indptr", lambda a: np.append(a, a[-1]), "^X.indptr must have the shape"),
+    "two-dimensional indptr": ("indptr", lambda a: a[None], "^X.indptr must have the shape"),
+    "indptr of floats": ("indptr", lambda a: a * 1.0, r"^X.indptr must be an array of integers; got float64\.$"),
+    "indptr as a list": ("indptr", list, r"^X.indptr must be an array of integers; got list\.$"),
+    "decreasing indptr": ("indptr", lambda a: np.sort(a)[[0, *range(len(a) - 1, 0, -1)]], "and never decrease"),
+    "negative indptr": ("indptr", lambda a: a - 1, r"^X.indptr must begin with 0 and never decrease\.$"),
+    "indptr beyond the end": ("indptr", lambda a: a * 5, "^X.data must have at least .* values, the last of X.indptr"),
+    "negative indices": ("indices", lambda a: a - 1, r"^X.indices must be from 0 to \d+; got -1 to \d+\.$"),
+    "indices out of range": ("indices", lambda a: a + 1, "^X.indices must be from 0 to"),
+    "short indices": ("indices", lambda a: a[:-1], "^X.indices must have the shape"),
+    "indices of bools": ("indices", lambda a: a > 0, "^X.indices must be an array of integers; got bool"),
+    "short data": ("data", lambda a: a[:-1], "^X.data must have at least"),
+    "data of other dimensions": ("data", lambda a: a[None], "^X.data must be an array of values; got ndarray of shape"),
+}
+BROKEN_COO = {
+    "negative rows": ("row", lambda a: a - 1, "^X.row must be from 0 to 59; got -1 to 58"),
+    "columns out of range": ("col", lambda a: a + 1, "^X.col must be from 0 to 5; got 1 to 6"),
+    "short columns": ("col", lambda a: a[:-1], "^X.col must have the shape"),
+    "short data": ("data", lambda a: a[:-1], "^X.row must have the shape"),
+}
+BROKEN = {
+    f"{form}, {name}": (make, *broken)
+    for forms, table in [
+        ({"csr": sparse.csr_array, "csc": sparse.csc_matrix, "bsr": sparse.bsr_array}, BROKEN_COMPRESSED),
+        ({"coo": sparse.coo_matrix}, BROKEN_COO),
+    ]
+    for form, make in forms.items()
+    for name, broken in table.items()
+}
+
+
+@pytest.mark.parametrize(("make", "name", "spoil", "message"), BROKEN.values(), ids=BROKEN)
+def test_a_broken_sparse_matrix_is_an_error(make, name, spoil, message, X):
+    kernel = IsolationKernel(n_cells=2).fit(X)
+    broken = make(X.astype(np.int8))  # integers are not searched for NaN
+    setattr(broken, name, spoil(getattr(broken, name)))
+    for call in (kernel.fit, kernel.apply, blocks):
+        with pytest.raises(ValueError, match=message):
+            call(broken)
+
+
+def test_a_sparse_array_of_one_dimension_is_an_error(X):
+    with pytest.raises(ValueError, match=r"^X must have 2 dimensions; got 1\.$"):
+        IsolationKernel().fit(sparse.coo_array(X[0]))
+
+
+def test_a_sparse_matrix_may_have_space_behind_its_last_value(X):
+    table = sparse.csr_array(X)
+    table.data, table.indices = np.append(table.data, np.nan), np.append(table.indices, np.int32(-7))
+    kernel = IsolationKernel(random_state=0)
+    np.testing.assert_array_equal(kernel.fit(table).apply(table), kernel.fit(X).apply(X))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -22,6 +22,7 @@ FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _BLOCK_ROWS = 8192
 _FEW_ROWS = 3  # always one block: skips the computation of the block size
 _BLOCK_VALUES = 2**21
+_COMPRESSED_AXIS = {"csr": 0, "bsr": 0, "csc": 1}
 
 
 class CsrRows(NamedTuple):
@@ -77,6 +78,8 @@ def read_rows(estimator: Any, X: Any, *, reset: bool, min_rows: int = 2) -> Any:
     if is_foreign(X):
         check_detached(X)
         X = to_host(X)
+    if sparse.issparse(X):
+        check_sparse(X)
     table = validate_data(
         estimator,
         X,
@@ -130,6 +133,48 @@ def check_finite(table: Any, names: NDArray[Any] | None = None) -> None:
         return
     for begin, rows in row_blocks(table):
         check_block_finite(rows, begin, names)
+
+
+def check_sparse(X: Any) -> None:
+    """Raise if the arrays of a sparse matrix contradict each other or its shape.
+
+    SciPy checks this when a matrix is made, but arrays can be replaced later. Its functions do not check, and may then
+    read or write memory that is not theirs.
+    """
+    if X.ndim != 2:
+        raise ValueError(f"X must have 2 dimensions; got {X.ndim}.")
+    if X.format not in ("coo", *_COMPRESSED_AXIS):
+        return
+    if not isinstance(X.data, np.ndarray) or X.data.ndim != (3 if X.format == "bsr" else 1):
+        raise ValueError(f"X.data must be an array of values; got {type(X.data).__name__} of shape {np.shape(X.data)}.")
+    if X.format == "coo":
+        for name, n in zip(("row", "col"), X.shape, strict=True):
+            _check_indices(X, name, n, len(X.data))
+    else:
+        shape = np.floor_divide(X.shape, X.blocksize) if X.format == "bsr" else X.shape
+        axis = _COMPRESSED_AXIS[X.format]
+        _check_integers(X, "indptr", shape[axis] + 1)
+        if X.indptr[0] != 0 or (X.indptr[1:] < X.indptr[:-1]).any():
+            raise ValueError("X.indptr must begin with 0 and never decrease.")
+        _check_indices(X, "indices", shape[1 - axis], int(X.indptr[-1]))
+
+
+def _check_indices(X: Any, name: str, n: int, n_used: int) -> None:
+    """Raise unless an array has an integer for each value, and the first ``n_used`` of them are from 0 to n - 1."""
+    if n_used > len(X.data):
+        raise ValueError(f"X.data must have at least {n_used} values, the last of X.indptr; got {len(X.data)}.")
+    _check_integers(X, name, len(X.data))
+    used = getattr(X, name)[:n_used]
+    if n_used and (used.min() < 0 or used.max() >= n):
+        raise ValueError(f"X.{name} must be from 0 to {n - 1}; got {used.min()} to {used.max()}.")
+
+
+def _check_integers(X: Any, name: str, length: int) -> None:
+    array = getattr(X, name)
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu":
+        raise ValueError(f"X.{name} must be an array of integers; got {getattr(array, 'dtype', type(array).__name__)}.")
+    if array.shape != (length,):
+        raise ValueError(f"X.{name} must have the shape ({length},); got {array.shape}.")
 
 
 def core_rows(X: Any, begin: int, end: int) -> CoreRows:

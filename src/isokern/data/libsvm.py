@@ -17,7 +17,7 @@ from isokern.data.archives import compressing
 from isokern.data.lines import PathLike, is_stream, name_of, open_lines
 from isokern.data.rebatching import check_sizes, rebatched
 from isokern.files import replacing
-from isokern.rows import CsrRows, check_finite, csr_class, row_blocks
+from isokern.rows import CsrRows, check_finite, check_sparse, csr_class, row_blocks
 
 _LARGEST_INDEX = np.iinfo(np.int32).max
 
@@ -133,6 +133,8 @@ def write_libsvm(path: PathLike, X: Any, y: ArrayLike, *, zero_based: bool = Fal
     1 1:0.5 3:2
     -1 2:0.1
     """
+    if sparse.issparse(X):
+        check_sparse(X)
     table = sparse.csr_array(X) if sparse.issparse(X) else sparse.csr_array(np.atleast_2d(np.asarray(X)))
     try:
         labels = np.ascontiguousarray(y, dtype=np.float64)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from isokern.checks import is_integer
+from isokern.rows import check_sparse
 
 
 def blocks(X: Any, y: Any = None, size: int = 1000, *, initial: int | None = None) -> Iterator[tuple[Any, Any]]:
@@ -41,7 +42,10 @@ def blocks(X: Any, y: Any = None, size: int = 1000, *, initial: int | None = Non
     n = _n_rows(X, "X")
     if y is not None and _n_rows(y, "y") != n:
         raise ValueError(f"y must have one label for each of the {n} rows of X; got {_n_rows(y, 'y')}.")
-    return rebatched([(X.tocsr() if sparse.issparse(X) else X, y)], size, initial)
+    if sparse.issparse(X):
+        check_sparse(X)
+        X = X.tocsr()
+    return rebatched([(X, y)], size, initial)
 
 
 def rebatched(pieces: Iterable[tuple[Any, Any]], size: int, initial: int | None = None) -> Iterator[tuple[Any, Any]]:
