@@ -17,6 +17,8 @@ from scipy import sparse
 
 from isokern import data
 from isokern.data import iter_csv, read_csv, read_parquet, write_libsvm
+from isokern.data.columns import TableOptions
+from isokern.data.csv import Reader
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -57,7 +59,7 @@ def written(request, csv_file, parquet_file):
         if request.param == "parquet":
             return read, iterate, parquet_file(columns, **options)
         lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
-        return read, iterate, csv_file("\n".join(lines))
+        return read, iterate, csv_file("\n".join([*lines, ""]))
 
     return write
 
@@ -209,6 +211,24 @@ def test_rows_before_a_bad_piece_are_still_returned(csv_file):
     assert [len(next(stream)[0]) for _ in range(4)] == [10] * 4
     with pytest.raises(ValueError, match=r"rows.csv, line 52: "):
         list(stream)
+
+
+def test_a_thread_of_pyarrow_never_holds_memory_of_python(monkeypatch):
+    """Such a thread would abort the process if it released that memory while Python exits."""
+    held = []
+
+    class Held(pyarrow.BufferReader):
+        def __init__(self, *_):
+            held.append(self)
+
+    monkeypatch.setattr(pyarrow, "BufferReader", Held)
+    chunk = b"1,2\n3,x\n" * 100
+    before = sys.getrefcount(chunk)
+    reader = Reader("rows.csv", ["a", "b"], TableOptions.checked(None, None, False, np.float64))
+    with pytest.raises(ValueError, match=r'rows.csv, line 3: column "b" must be a number; got "x"'):
+        list(reader.pieces([chunk], 2))
+    assert len(held) > 1
+    assert sys.getrefcount(chunk) == before
 
 
 def test_a_value_too_large_for_float32_is_an_error(csv_file):
@@ -410,6 +430,13 @@ def test_the_error_for_a_corrupt_parquet_file_names_it(damage, parquet_file):
     broken = {"empty": b"", "text": TEXT.encode(), "cut": whole[:500], "overwritten": overwritten}
     path.write_bytes(broken[damage])
     with pytest.raises(ValueError, match=r"rows.parquet: must be a valid Parquet file; "):
+        read_parquet(path)
+
+
+def test_a_parquet_column_name_that_is_not_utf8_is_an_error_that_names_the_file(parquet_file):
+    path = parquet_file({"name": [1.0]})
+    path.write_bytes(path.read_bytes().replace(b"name", b"n\xffme"))
+    with pytest.raises(ValueError, match=r"^rows.parquet: must be a valid Parquet file; .*can't decode byte 0xff"):
         read_parquet(path)
 
 

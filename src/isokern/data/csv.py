@@ -102,7 +102,7 @@ class Reader:
         if label is not None:
             types[label] = pyarrow.string() if self.labels_are_text else pyarrow.float64()
         table = arrow.read_csv(
-            pyarrow.BufferReader(chunk),
+            pyarrow.BufferReader(_arrow_copy(chunk)),
             arrow.ReadOptions(column_names=self._names, block_size=len(chunk) + 1),
             convert_options=arrow.ConvertOptions(
                 column_types=types, include_columns=list(types), null_values=[""], strings_can_be_null=True
@@ -151,6 +151,19 @@ class Reader:
         if self._label is None:
             return "must be a row of the table."
         return f'label column "{self._label}" must be a number, as in the first rows; got "{values[self._label]}".'
+
+
+def _arrow_copy(chunk: bytes) -> Any:
+    """Copy bytes to memory of pyarrow.
+
+    A thread of pyarrow may hold its input a little longer than the call, above all after an error. To release memory of
+    Python it would need the GIL, and a thread that asks for the GIL while Python exits aborts the process.
+    """
+    import pyarrow
+
+    buffer = pyarrow.allocate_buffer(len(chunk))
+    memoryview(buffer).cast("B")[:] = chunk
+    return buffer
 
 
 def _decoded(line: bytes, where: str) -> str:

@@ -72,7 +72,7 @@ def _opened(path: PathLike) -> Iterator[Any]:
     try:
         with parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False) as file:
             yield file
-    except (pyarrow.ArrowException, OSError) as error:
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # the file is missing or not readable
         raise ValueError(f"{name_of(path)}: must be a valid Parquet file; {error}") from error
