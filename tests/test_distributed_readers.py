@@ -16,6 +16,8 @@ from pyarrow.parquet import write_table  # noqa: E402
 
 from isokern.distributed import DaskIKOGDClassifier, read_csv, read_libsvm, read_parquet  # noqa: E402
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*does not end with a newline")
+
 LIBSVM = "+1 1:0.5 3:2\n-1 2:1  # a comment\n\n+1 5:1e3\r\n-1\n? 1:7 4:-2"
 CSV = 'a,b,kind\n1,2.5,"no"\n3,4,yes\n\n-5,6e3,yes\r\n7,8,no'
 SIZES = [1, 2, 5, 7, 13, 20, 64, 1000]

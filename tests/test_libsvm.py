@@ -19,6 +19,9 @@ import reference_libsvm as reference
 from isokern.data import iter_libsvm, read_libsvm
 from reference_libsvm import parts, same
 
+# test_lines.py tests the warning.
+pytestmark = pytest.mark.filterwarnings("ignore:.*does not end with a newline")
+
 LAYOUTS = [{"zero_based": z, "n_features": n} for z in ("auto", True, False) for n in (None, 3)]
 
 

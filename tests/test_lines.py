@@ -11,6 +11,7 @@ import re
 import select
 import subprocess
 import sys
+import zlib
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ COMPRESS = {
     "zst": lambda text: zstd.compress(text, options=CHECKED),
 }
 ARCHIVES = {name: compress for name, compress in COMPRESS.items() if name != "plain"}
-TEXT = b"# a comment\r\n" + b"".join(b"%d %d:%d.5 9:1\n" % (i % 3, i % 7 + 1, i) for i in range(40)) + b"\n2 3:1"
+TEXT = b"# a comment\r\n" + b"".join(b"%d %d:%d.5 9:1\n" % (i % 3, i % 7 + 1, i) for i in range(40)) + b"\n2 3:1\n"
 
 every_kind = pytest.mark.parametrize("compress", COMPRESS.values(), ids=COMPRESS)
 every_archive = pytest.mark.parametrize("compress", ARCHIVES.values(), ids=ARCHIVES)
@@ -78,7 +79,7 @@ def test_the_cut_into_pieces_changes_neither_rows_nor_errors(path, piece, expect
     piece(size)
     path.write_bytes(compress(TEXT))
     assert rows(*read_libsvm(path)) == expected
-    path.write_bytes(compress(TEXT + b"\n1 2:x\n"))
+    path.write_bytes(compress(TEXT + b"1 2:x\n"))
     assert refusal(path) == 'rows, line 44: value must be a finite number; got "2:x".'
 
 
@@ -132,6 +133,50 @@ def test_trailing_data_after_an_archive_are_rejected(path, compress):
         assert re.match(rf"rows, line \d+: {what}", refusal(path))
 
 
+def greedy_xz(text):
+    """Return an xz archive whose block header asks for a dictionary of 4 GiB."""
+    archive = bytearray(lzma.compress(text))
+    archive[16] = 40  # the code of the size; the block header is bytes 12 to 19, then comes its checksum
+    archive[20:24] = zlib.crc32(archive[12:20]).to_bytes(4, "little")
+    return bytes(archive)
+
+
+def greedy_zst(text):
+    """Return a Zstandard archive whose frame header asks for a window of 2 GiB."""
+    compressor = zstd.ZstdCompressor()  # does not know the size of the content, so the header has a window
+    archive = bytearray(compressor.compress(text) + compressor.flush())
+    archive[5] = (31 - 10) << 3  # its exponent
+    return bytes(archive)
+
+
+TOO_MUCH = (
+    "rows, line 1: the archive must need at most {} MiB of memory; it asks for more. "
+    "If you trust it, set ISOKERN_ARCHIVE_MEMORY to a larger number of MiB."
+)
+
+
+@pytest.mark.parametrize("compress", [greedy_xz, greedy_zst])
+def test_an_archive_that_asks_for_gigabytes_is_rejected(path, compress):
+    path.write_bytes(compress(TEXT))
+    assert refusal(path) == TOO_MUCH.format(256)
+
+
+@pytest.mark.parametrize(("compress", "level"), [(lzma.compress, {"preset": 9}), (zstd.compress, {"level": 22})])
+def test_the_memory_limit_can_be_set(path, monkeypatch, compress, level):
+    path.write_bytes(compress(b"1 1:1\n" * 2**20, **level))
+    monkeypatch.setenv("ISOKERN_ARCHIVE_MEMORY", "1")
+    assert refusal(path) == TOO_MUCH.format(1)
+    monkeypatch.setenv("ISOKERN_ARCHIVE_MEMORY", "128")
+    assert refusal(path) is None
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "1.5", "256M", ""])
+def test_the_memory_limit_must_be_a_positive_integer(path, monkeypatch, value):
+    monkeypatch.setenv("ISOKERN_ARCHIVE_MEMORY", value)
+    path.write_bytes(COMPRESS["xz"](TEXT))
+    assert refusal(path) == f"ISOKERN_ARCHIVE_MEMORY must be a positive integer, a number of MiB; got {value!r}."
+
+
 def test_the_error_for_a_zstandard_file_names_the_missing_package(path, monkeypatch):
     path.write_bytes(COMPRESS["zst"](TEXT))
     for name in ("backports", "backports.zstd", "compression", "compression.zstd"):
@@ -150,6 +195,41 @@ def test_a_path_that_cannot_be_opened_gives_the_error_of_open(tmp_path, function
         function(tmp_path)
 
 
+# The end of the text
+
+CUT_OFF = "does not end with a newline, so the file may have been cut off. Compare it with its source; if it is"
+
+
+def all_rows(path):
+    """Return the number of rows that each way to read a file finds."""
+    known = {"n_features": 9, "zero_based": False}
+    return [
+        read_libsvm(path)[0].shape[0],
+        *(sum(X.shape[0] for X, _ in iter_libsvm(path, 7, **options)) for options in ({}, known)),
+    ]
+
+
+@pytest.mark.parametrize("size", [7, 2**20])
+def test_a_missing_newline_at_the_end_gives_one_warning_and_all_rows(path, piece, size):
+    piece(size)
+    path.write_bytes(TEXT.rstrip())
+    with pytest.warns(UserWarning) as warned:
+        assert all_rows(path) == [41] * 3
+    assert [str(warning.message).partition(": ")[0] for warning in warned] == [str(path)] * 3
+    assert all(CUT_OFF in str(warning.message) for warning in warned)
+
+
+@every_archive
+def test_a_compressed_text_may_lack_the_newline_at_its_end(path, compress):
+    path.write_bytes(compress(TEXT.rstrip()))
+    assert all_rows(path) == [41] * 3
+
+
+def test_blanks_after_the_last_newline_give_no_warning(path):
+    path.write_bytes(TEXT + b"  \r")
+    assert all_rows(path) == [41] * 3
+
+
 # Long lines
 
 
@@ -158,7 +238,7 @@ def test_a_path_that_cannot_be_opened_gives_the_error_of_open(tmp_path, function
 def test_a_line_may_be_as_long_as_the_limit_but_not_longer(path, piece, monkeypatch, compress, size):
     monkeypatch.setattr("isokern.data.lines._LONGEST_LINE", 100)
     piece(size)
-    path.write_bytes(compress(b"1 1:1\n" + b"1".ljust(100) + b"\n1\n" + b"1".ljust(100)))
+    path.write_bytes(compress(b"1 1:1\n" + b"1".ljust(100) + b"\n1\n" + b"1".ljust(100) + b"\n"))
     assert read_libsvm(path)[0].shape == (4, 1)
     path.write_bytes(compress(b"1 1:1\n" + b"1".ljust(100) + b"\n" + b"1".ljust(101) + b"\n1\n"))
     assert refusal(path) == "rows, line 3: must be at most 100 bytes long."
@@ -180,7 +260,7 @@ for path in sys.argv[1:]:
         print(error)
 print(megabytes("VmHWM") - before)
 """
-    *messages, grown = run_script(code, tmp_path / "plain", tmp_path / "archive").split("\n")
+    *messages, grown = run_script(code, tmp_path / "plain", tmp_path / "archive", timeout=600).split("\n")
     assert messages == [f"{name}, line 2: must be at most 268,435,456 bytes long." for name in ("plain", "archive")]
     assert float(grown) < 400
 
@@ -204,6 +284,12 @@ def test_standard_input_may_be_compressed(standard_input, expected, compress):
 def test_a_truncated_archive_on_standard_input_is_rejected(standard_input, compress):
     standard_input(compress(TEXT)[:-1])
     assert re.match(r"standard input, line \d+: the archive is truncated", refusal("-"))
+
+
+def test_a_missing_newline_at_the_end_of_standard_input_gives_a_warning(standard_input):
+    standard_input(b"1 1:1\n1 1:1")
+    with pytest.warns(UserWarning, match=f"^standard input: the last line {CUT_OFF}"):
+        assert len(list(iter_libsvm("-", 1))) == 2
 
 
 @every_kind
@@ -257,7 +343,7 @@ LIVE_TEXTS = {
 @pytest.mark.parametrize(("form", "kind"), [("libsvm", "plain"), ("libsvm", "gz"), ("csv", "plain")])
 def test_a_block_is_returned_as_soon_as_its_rows_arrive(form, kind):
     def answer():
-        ready, _, _ = select.select([process.stdout], [], [], 30)
+        ready, _, _ = select.select([process.stdout], [], [], 600)
         return process.stdout.readline().decode().strip() if ready else "no answer"
 
     def give(text):

@@ -102,7 +102,6 @@ def test_sparse_rows_equal_dense_rows(dtype, csv_file):
 
 TEXTS = {
     "CRLF": TEXT.replace("\n", "\r\n"),
-    "no newline at the end": TEXT.rstrip(),
     "blank lines": TEXT.replace("\n", "\n\n") + "\r\n\n",
     "quoted": '"a","b",y\n"1","2.5",0\n-3,"4e2","1"\n0,0,1\n',
     "spaces": "a,b,y\n 1,2.5 ,0\n-3, 4e2,1\n0,0, 1\n",
@@ -118,6 +117,15 @@ TEXTS = {
 @pytest.mark.parametrize("form", TEXTS)
 def test_every_form_of_the_same_text_gives_the_same_rows(form, csv_file):
     assert_rows(read_csv(csv_file(TEXTS[form]), label="y", columns=["a", "b"]))
+
+
+def test_a_missing_newline_at_the_end_gives_one_warning_and_all_rows(csv_file):
+    path = csv_file(TEXT.rstrip())
+    with pytest.warns(UserWarning) as warned:
+        assert_rows(read_csv(path, label="y"))
+    assert [str(warning.message).partition(" so ")[0] for warning in warned] == [
+        f"{path}: the last line does not end with a newline,"
+    ]
 
 
 def test_standard_input_is_read(monkeypatch):

@@ -1,6 +1,8 @@
 """Decompress and compress gzip, bzip2, xz and Zstandard streams.
 
-The first bytes choose the format for reading, the file name's suffix for writing.
+The first bytes choose the format for reading, the file name's suffix for writing. An archive of a few bytes may ask its
+decompressor for gigabytes, so memory is limited to 256 MiB, or the MiB in the environment variable
+ISOKERN_ARCHIVE_MEMORY. This is enough for all presets of ``xz`` and ``zstd``.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import bz2
 import gzip
 import itertools
 import lzma
+import os
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -16,15 +19,18 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, BinaryIO
 
-
-class CorruptArchiveError(Exception):
-    """Raised if an archive is truncated or corrupt."""
+_MEMORY_VARIABLE = "ISOKERN_ARCHIVE_MEMORY"
 
 
-def decompressed(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
-    """Yield the decompressed content of a stream, at most ``size`` bytes at a time, as soon as it is available.
+class ArchiveError(Exception):
+    """Raised if an archive is truncated or corrupt, or needs too much memory."""
 
-    A stream that is not compressed passes unchanged. Archives may be concatenated, as parallel compressors write them,
+
+def decompressed(pieces: Iterator[bytes], size: int) -> tuple[Iterator[bytes], bool]:
+    """Return an iterator over the decompressed content of a stream, and whether the stream was compressed.
+
+    The iterator gives at most ``size`` bytes at a time, as soon as they are available. A stream that is not compressed
+    passes unchanged. Archives may be concatenated, as parallel compressors write them,
     and padded with zero bytes, as on tapes. Python's own readers ignore other trailing data; here they are an error,
     because they may be the remaining rows.
     """
@@ -32,8 +38,8 @@ def decompressed(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
     pieces = itertools.chain([start], pieces)
     for magic, new_decoder in _DECODERS.items():
         if start.startswith(magic):
-            return _decoded(pieces, new_decoder, size)
-    return pieces
+            return _decoded(pieces, new_decoder, size), True
+    return pieces, False
 
 
 def is_archive(path: str) -> bool:
@@ -66,7 +72,7 @@ def _decoded(pieces: Iterator[bytes], new_decoder: Callable[[], Any], size: int)
             yield from _outputs(decoder, rest, size)
             rest = decoder.unused_data
     if not decoder.eof:
-        raise CorruptArchiveError("the archive is truncated.")
+        raise ArchiveError("the archive is truncated.")
 
 
 def _outputs(decoder: Any, data: bytes, size: int) -> Iterator[bytes]:
@@ -78,10 +84,33 @@ def _outputs(decoder: Any, data: bytes, size: int) -> Iterator[bytes]:
         except MemoryError:
             raise
         except Exception as error:  # each format has its own exception class
-            raise CorruptArchiveError(f"the archive is corrupt: {error}") from error
+            if "memory" in str(error).lower():  # neither lzma nor zstd has a class for this
+                raise ArchiveError(
+                    f"the archive must need at most {_memory_limit() >> 20} MiB of memory; it asks for more. "
+                    f"If you trust it, set {_MEMORY_VARIABLE} to a larger number of MiB."
+                ) from error
+            raise ArchiveError(f"the archive is corrupt: {error}") from error
         if output:
             yield output
         is_full, data = len(output) == size, b""
+
+
+def _memory_limit() -> int:
+    """Return the number of bytes that a decompressor may take."""
+    given = os.environ.get(_MEMORY_VARIABLE, "256")
+    if not (given.isdecimal() and int(given) > 0):
+        raise ValueError(f"{_MEMORY_VARIABLE} must be a positive integer, a number of MiB; got {given!r}.")
+    return int(given) << 20
+
+
+def _xz_decoder() -> Any:
+    return lzma.LZMADecompressor(memlimit=_memory_limit())
+
+
+def _zstd_decoder() -> Any:
+    zstd = _zstd()
+    largest = zstd.DecompressionParameter.window_log_max
+    return zstd.ZstdDecompressor(options={largest: min(_memory_limit().bit_length() - 1, largest.bounds()[1])})
 
 
 class _GzipDecoder:
@@ -122,8 +151,8 @@ def _open_zstd(file: BinaryIO) -> Any:
 _DECODERS: dict[bytes, Callable[[], Any]] = {
     b"\x1f\x8b": _GzipDecoder,
     b"BZh": bz2.BZ2Decompressor,
-    b"\xfd7zXZ\x00": lzma.LZMADecompressor,
-    b"\x28\xb5\x2f\xfd": lambda: _zstd().ZstdDecompressor(),
+    b"\xfd7zXZ\x00": _xz_decoder,
+    b"\x28\xb5\x2f\xfd": _zstd_decoder,
 }
 
 _COMPRESSORS: dict[str, Callable[[BinaryIO], Any]] = {

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from isokern.data.columns import TableOptions, all_finite
-from isokern.data.lines import PathLike, name_of, open_lines
+from isokern.data.lines import PathLike, name_of, open_lines, peek_lines
 from isokern.data.ranges import Range, numbered
 from isokern.data.rebatching import joined
 
@@ -26,7 +26,7 @@ def csv_pieces(path: PathLike, options: TableOptions) -> Iterator[tuple[Any, Any
 
 def csv_reader(path: PathLike, options: TableOptions) -> Reader:
     """Return a reader that has seen the header and decided on the type of the labels."""
-    with open_lines(path) as texts:
+    with peek_lines(path) as texts:
         names, chunks = _split_header(texts, name_of(path))
         reader = Reader(name_of(path), names, options)
         list(itertools.islice(reader.pieces(chunks, 2), 2))  # the empty piece, then the first rows
@@ -48,7 +48,7 @@ def csv_range(reader: Reader, part: Range) -> tuple[Any, Any]:
 
 def csv_column_names(path: PathLike) -> list[str]:
     """Return the names of a file's columns."""
-    with open_lines(path) as texts:
+    with peek_lines(path) as texts:
         return _split_header(texts, name_of(path))[0]
 
 

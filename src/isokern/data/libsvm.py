@@ -14,7 +14,7 @@ from scipy import sparse
 from isokern import _core
 from isokern.checks import is_integer, n_threads
 from isokern.data.archives import compressing
-from isokern.data.lines import PathLike, is_stream, name_of, open_lines
+from isokern.data.lines import PathLike, is_stream, name_of, open_lines, peek_lines
 from isokern.data.rebatching import check_sizes, rebatched
 from isokern.files import replacing
 from isokern.rows import CsrRows, check_finite, check_sparse, csr_class, row_blocks
@@ -57,7 +57,7 @@ def read_libsvm(
     >>> import pathlib, tempfile
     >>> from isokern.data import read_libsvm
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "rows.txt"
-    >>> _ = path.write_text("+1 1:0.5 3:2\n-1 2:1  # a comment")
+    >>> _ = path.write_text("+1 1:0.5 3:2\n-1 2:1  # a comment\n")
     >>> X, y = read_libsvm(path)
     >>> X.toarray(), y
     (array([[0.5, 0. , 2. ], [0. , 1. , 0. ]]), array([ 1., -1.]))
@@ -221,7 +221,7 @@ class Source(NamedTuple):
         """Raise because index 0 occurs, and so does an index as large as the number of columns."""
         why = " Index 0 occurs, so indices count from 0."
         if not is_stream(self.path):
-            with open_lines(self.path) as texts:
+            with peek_lines(self.path) as texts:
                 for _ in self._replace(zero_based=True).parts(texts, why):  # raises at the line
                     pass
         last = (self.n_features or _LARGEST_INDEX) - 1
@@ -247,7 +247,7 @@ def _tables(source: Source, n_probed: int) -> Iterator[tuple[Any, NDArray[np.flo
     probe: list[bytes] = []
     cure = ""
     if not source.is_known and not is_stream(source.path):
-        with open_lines(source.path) as texts:
+        with peek_lines(source.path) as texts:
             source = source.known(source.parts(texts))
     with open_lines(source.path) as texts:
         if not source.is_known:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import sys
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
@@ -12,7 +13,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from isokern.data.archives import CorruptArchiveError, decompressed
+from isokern.data.archives import ArchiveError, decompressed
 
 PathLike = str | os.PathLike[str]
 
@@ -37,9 +38,44 @@ def open_lines(path: PathLike) -> Iterator[Iterator[bytes]]:
     """Open a text file as an iterator of chunks of whole lines, each available as soon as possible.
 
     Compressed files are recognised by their first bytes. Only the last line of the last chunk may lack its newline.
+    This gives a warning, unless the file is compressed: an archive that is cut off is an error anyway.
+    """
+    with _opened(path) as (pieces, is_archive):
+        chunks = _line_chunks(pieces, name_of(path))
+        yield chunks if is_archive else _warn_if_cut_off(chunks, path)
+
+
+@contextmanager
+def peek_lines(path: PathLike) -> Iterator[Iterator[bytes]]:
+    """Open a text file like :func:`open_lines`, to look at it before it is read; gives no warning."""
+    with _opened(path) as (pieces, _):
+        yield _line_chunks(pieces, name_of(path))
+
+
+@contextmanager
+def _opened(path: PathLike) -> Iterator[tuple[Iterator[bytes], bool]]:
+    """Open a file; return its decompressed content, and whether it is an archive.
+
+    Files are read ahead, streams are read as data arrive.
     """
     with nullcontext(sys.stdin.buffer) if path == STDIN else open(path, "rb") as file:
-        yield _line_chunks(_pieces(file, is_stream(path)), name_of(path))
+        if is_stream(path):
+            yield decompressed(_arriving(file), _PIECE)
+        else:
+            pieces, is_archive = decompressed(iter(lambda: file.read(_PIECE), b""), _PIECE)
+            yield _read_ahead(pieces), is_archive
+
+
+def _warn_if_cut_off(chunks: Iterator[bytes], path: PathLike) -> Iterator[bytes]:
+    last = b""
+    for last in chunks:
+        yield last
+    if last.strip() and not last.endswith(b"\n"):
+        warnings.warn(
+            f"{name_of(path) if path == STDIN else os.fspath(path)}: the last line does not end with a newline, so the "
+            "file may have been cut off. Compare it with its source; if it is complete, add the newline.",
+            stacklevel=2,
+        )
 
 
 def _line_chunks(pieces: Iterator[bytes], name: str) -> Iterator[bytes]:
@@ -55,17 +91,10 @@ def _line_chunks(pieces: Iterator[bytes], name: str) -> Iterator[bytes]:
                 n_lines += piece.count(b"\n")
                 tail.clear()
             tail += memoryview(piece)[end:]
-    except CorruptArchiveError as error:
+    except ArchiveError as error:
         raise ValueError(f"{name}, line {n_lines + 1}: {error}") from error
     if tail:
         yield bytes(tail)
-
-
-def _pieces(file: Any, is_stream: bool) -> Iterator[bytes]:
-    """Return the decompressed content; files are read ahead, streams are read as data arrive."""
-    if is_stream:
-        return decompressed(_arriving(file), _PIECE)
-    return _read_ahead(decompressed(iter(lambda: file.read(_PIECE), b""), _PIECE))
 
 
 def _arriving(file: Any) -> Iterator[bytes]:
