@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import functools
 import gzip
+import hashlib
 import http.server
 import lzma
 import os
@@ -183,7 +184,7 @@ def test_half_of_a_pair_is_not_found(pair):
     ("name", "files", "file", "expected", "found"),
     [
         ("pair", {"pair": TRAIN * 2, "pair.t": TEST}, "pair", 6, 12),
-        ("pair", {"pair": TRAIN, "pair.t": TEST[:12]}, "pair.t", 4, 2),
+        ("pair", {"pair": TRAIN, "pair.t": b"".join(LINES[6:8])}, "pair.t", 4, 2),
         ("whole", {"whole": TRAIN}, "whole", 10, 6),
         ("whole", {"whole.train": TRAIN, "whole.test": TEST}, "whole.train", 8, 6),
     ],
@@ -236,7 +237,15 @@ def site(tmp_path, monkeypatch):
         server.server_close()
 
 
-def test_files_are_downloaded_into_the_cache_once_without_a_word(site, tmp_path, capfd, monkeypatch):
+@pytest.fixture
+def checksums(monkeypatch):
+    """Let the catalogue know the SHA-256 of the files of the pair."""
+    known = {file: hashlib.sha256(content).hexdigest() for file, content in PACKED.items()}
+    monkeypatch.setattr("isokern.data.datasets.SHA256", known)
+
+
+@pytest.mark.usefixtures("checksums")
+def test_files_are_downloaded_into_the_cache_once_without_a_word(site, tmp_path, capfd, caplog, monkeypatch):
     logged, level = [], pooch.get_logger().level
     monkeypatch.setattr(pooch.get_logger(), "handle", logged.append)
     requests = site(**PACKED)
@@ -246,6 +255,30 @@ def test_files_are_downloaded_into_the_cache_once_without_a_word(site, tmp_path,
     assert sorted(os.listdir(tmp_path / "cache" / "isokern")) == ["pair.bz2", "pair.t.bz2"]
     assert (logged, pooch.get_logger().level) == ([], level)
     assert capfd.readouterr() == ("", "")
+    assert caplog.messages == []
+
+
+@pytest.mark.usefixtures("checksums")
+def test_a_download_with_another_checksum_is_an_error_and_not_kept(site, tmp_path):
+    site(**PACKED | {"pair.t.bz2": bz2.compress(TEST[:-2] + b"8\n")})
+    with pytest.raises(ValueError, match=r"/binary/pair\.t\.bz2 must have the SHA-256 [0-9a-f]{64}; got another file"):
+        load_dataset("pair")
+    assert os.listdir(tmp_path / "cache" / "isokern") == ["pair.bz2"]
+
+
+def test_the_log_says_that_a_download_has_no_known_checksum(site, caplog):
+    site(**PACKED)
+    load_dataset("pair")
+    assert [re.sub(".*/", "", message) for message in caplog.messages] == [
+        f"{file} has no known checksum: only its format and number of rows are checked." for file in PACKED
+    ]
+
+
+def test_the_known_checksums_are_those_of_the_real_files(data_set):
+    known = {info.name: info.checksums for info in ELEVEN}
+    assert [name for name, checksums in known.items() if any(checksums)] == ["mnist", "a9a", "ijcnn1"]
+    content = bz2.compress(lzma.decompress(data_set("ijcnn1.t").read_bytes()))  # as bzip2 -9 does
+    assert hashlib.sha256(content).hexdigest() == known["ijcnn1"][1]
 
 
 def test_a_missing_file_is_downloaded_into_the_folder_given(site, pair):

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 from scipy.sparse import issparse
 
-from isokern.cli._show import print_facts, print_table, working
+from isokern.cli._show import print_facts, print_table, results, working
 from isokern.data import DatasetInfo, list_datasets, load_dataset
+from isokern.data.datasets import SHA256
 
 
 def data(
@@ -23,6 +25,8 @@ def data(
     """
     if name is None:
         print_table(_row(entry, folder) for entry in list_datasets())
+        known = f"SHA-256 is known, and checked when downloading, for {', '.join(SHA256)}; for no other file."
+        results.print(Text(known), soft_wrap=True)
         return
     with working(f"Reading {name}"):
         found = load_dataset(name, folder)

@@ -40,7 +40,8 @@ def list_datasets(*, stand_ins: bool = False) -> list[DatasetInfo]:
     Returns
     -------
     list of DatasetInfo
-        In the paper's order. ``info.find()`` returns the paths of the files, if they are available.
+        In the paper's order. ``info.find()`` returns the paths of the files, if they are available; ``info.checksums``
+        are the SHA-256 that downloads must have, where they are known.
 
     Examples
     --------
@@ -77,7 +78,8 @@ def load_dataset(
         Whether labels are 0 and 1: 1 is the larger of two labels or, if there are more, stands for the labels that the
         paper combines to one class. Otherwise, labels are the integers in the files.
     download : bool, default=True
-        Whether to download missing files from the LIBSVM site, into ``folder`` or the cache.
+        Whether to download missing files from the LIBSVM site, into ``folder`` or the cache. The SHA-256 is checked
+        where ``info.checksums`` has it; for other files, a line in the log says that none is known.
     n_jobs : int, default=None
         The number of threads for reading; None means as many as OpenMP allows.
 
@@ -151,9 +153,9 @@ def _fetch_missing(info: DatasetInfo, folder: str | os.PathLike[str] | None, may
     if not may_download:
         raise FileNotFoundError(_missing(info, folder, "download=False"))
     target, paths = search_folders(folder)[-1], []
-    for url, file in zip(info.urls, info.files, strict=True):
+    for url, file, sha256 in zip(info.urls, info.files, info.checksums, strict=True):
         try:
-            paths.append(find_file(target, stem_of(file)) or fetch(url, target))
+            paths.append(find_file(target, stem_of(file)) or fetch(url, target, sha256))
         except OSError as error:
             raise FileNotFoundError(_missing(info, folder, f"the download of {url} failed: {error}")) from error
     return tuple(paths)

@@ -78,6 +78,11 @@ class DatasetInfo:
         """The addresses of the files; empty for a substitute."""
         return () if self.folder is None else tuple(f"{SITE}/{self.folder}/{file}" for file in self.files)
 
+    @property
+    def checksums(self) -> tuple[str | None, ...]:
+        """The SHA-256 of each file; None where it is not known, and of the files of a substitute."""
+        return tuple(None if self.folder is None else SHA256.get(file) for file in self.files)
+
     def find(self, folder: str | os.PathLike[str] | None = None) -> tuple[Path, ...] | None:
         """Return the paths of the files, or None if no folder has all of them.
 
@@ -121,6 +126,15 @@ def find_file(folder: Path, stem: str) -> Path | None:
     """Return the path of a file, compressed or not, or None if it is not there."""
     return next((path for suffix in _SUFFIXES if (path := folder / f"{stem}{suffix}").is_file()), None)
 
+
+# The site publishes no checksums. These are of files whose MD5 equals the one that other projects found at the site.
+SHA256 = {
+    "a9a": "f5d5ffd8d865ff41328e7ee043e4b020816914ff6843ff15b98905ddbedce906",
+    "ijcnn1.bz2": "450dee8470b168e47b9fae1fc160396b8a809c675737837fce3acd51dcdc0481",
+    "ijcnn1.t.bz2": "acd1db430684fdd3f0c768ecc49aa8e749d0004fc117611220c2aa576a7b6a24",
+    "mnist.bz2": "016b0b675ac6bff78ddb60444db7bef4cb42e3d8b307b12d7f62708160d044f7",
+    "mnist.t.bz2": "eb96949e637fa60a6a93bf8732fe46383da671e8d63ded85a04ab79cb23d827a",
+}
 
 # Ten classes or fewer that the paper reduces to two; pixels are scaled to [0, 1].
 _images = partial(DatasetInfo, folder="multiclass", divisor=255.0)

@@ -11,16 +11,28 @@ import pooch
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
+_log = logging.getLogger("isokern")
 _CHUNK = 2**17  # bytes
 _TIMEOUT = 30  # seconds without an answer
 
 
-def download(url: str, folder: Path) -> Path:
-    """Download a file into a folder under its own name; it appears there only when it is complete."""
+def download(url: str, folder: Path, sha256: str | None) -> Path:
+    """Download a file into a folder under its own name; it appears there only when it is complete.
+
+    A file with another SHA-256 is not kept. Without a SHA-256, a line in the log says so.
+    """
     name = url.rsplit("/", 1)[-1]
+    if sha256 is None:
+        _log.warning("%s has no known checksum: only its format and number of rows are checked.", url)
     with _progress() as progress, _quiet_pooch():
         downloader = pooch.HTTPDownloader(progressbar=_Bar(progress, name), chunk_size=_CHUNK, timeout=_TIMEOUT)
-        return Path(pooch.retrieve(url, known_hash=None, fname=name, path=folder, downloader=downloader))
+        try:
+            return Path(pooch.retrieve(url, known_hash=sha256, fname=name, path=folder, downloader=downloader))
+        except ValueError as error:
+            raise ValueError(
+                f"{url} must have the SHA-256 {sha256}; got another file, which was deleted. Try again later, or put a "
+                f"file that you trust into {folder}."
+            ) from error
 
 
 def _progress() -> Progress:
