@@ -441,6 +441,14 @@ def test_the_error_for_a_corrupt_parquet_file_names_it(damage, parquet_file):
         read_parquet(path)
 
 
+def test_the_checksums_of_parquet_pages_are_verified(parquet_file):
+    path = parquet_file({"a": [1.0, 2.0]}, write_page_checksum=True, compression=None, use_dictionary=False)
+    one, two = (np.float64(value).tobytes() for value in (1, 2))
+    path.write_bytes(path.read_bytes().replace(one + two, two + one))
+    with pytest.raises(ValueError, match=r"^rows.parquet: must be a valid Parquet file; .*CRC"):
+        read_parquet(path)
+
+
 def test_a_parquet_column_name_that_is_not_utf8_is_an_error_that_names_the_file(parquet_file):
     path = parquet_file({"name": [1.0]})
     path.write_bytes(path.read_bytes().replace(b"name", b"n\xffme"))

@@ -35,7 +35,9 @@ def read_libsvm(
     Parameters
     ----------
     path : str or path
-        A file, plain or compressed with gzip, bzip2, xz or Zstandard; "-" is standard input.
+        A file, plain or compressed with gzip, bzip2, xz or Zstandard; "-" is standard input. Decompressing may take
+        256 MiB of memory, or as many MiB as the environment variable ISOKERN_ARCHIVE_MEMORY allows. A plain file
+        without a newline at its end gives a warning, because it may have been cut off.
     n_features : int, default=None
         Number of columns; None means the largest index. Set it if a file, such as a test file, may lack the last
         columns, or to reject rows with larger indices.

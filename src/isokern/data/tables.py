@@ -28,7 +28,7 @@ def read_csv(
     Parameters
     ----------
     path : str or path
-        A file, plain or compressed with gzip, bzip2, xz or Zstandard; "-" is standard input. The delimiter is a comma.
+        A file, plain or compressed, or "-" for standard input; see :func:`read_libsvm`. The delimiter is a comma.
         Fields may be quoted, but must not contain a newline.
     label : str, default=None
         Name of the label column; None means that there are no labels.
