@@ -1,4 +1,4 @@
-"""The paper's data sets."""
+"""Test the descriptions, files, downloads and rows of the paper's data sets."""
 
 from __future__ import annotations
 

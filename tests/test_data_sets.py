@@ -1,4 +1,4 @@
-"""Real data, as a user would use it."""
+"""Test the kernel on real data sets, as a user would."""
 
 from __future__ import annotations
 

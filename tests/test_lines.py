@@ -74,7 +74,7 @@ def refusal(path):
 
 
 @every_kind
-@pytest.mark.parametrize("size", [1, 2, 7, 64, 1000])
+@pytest.mark.parametrize("size", [1, 7, 1000])
 def test_the_cut_into_pieces_changes_neither_rows_nor_errors(path, piece, expected, compress, size):
     piece(size)
     path.write_bytes(compress(TEXT))

@@ -1,4 +1,4 @@
-"""What may be given as rows, what may not, and that large inputs are not copied."""
+"""Test which input is accepted as rows and which is rejected, and that large input is not copied."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from isokern import IsolationKernel, _core
 from isokern.data import blocks
 
 PARTITIONINGS = ["tree", "voronoi"]
+BOTH = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
 
 
 @pytest.fixture
@@ -130,24 +131,24 @@ def test_every_form_may_be_cut_into_blocks(form, X):
 
 
 @pytest.mark.parametrize("partitioning", PARTITIONINGS)
-def test_truth_values_are_zero_and_one(partitioning, X):
+def test_bools_are_zero_and_one(partitioning, X):
     kernel = IsolationKernel(partitioning, 15, 4, random_state=0)
     np.testing.assert_array_equal(kernel.fit(X > 0).apply(X > 0), kernel.fit((X > 0) * 1.0).apply((X > 0) * 1.0))
 
 
 @pytest.mark.parametrize("partitioning", PARTITIONINGS)
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
-def test_float32_means_exactly_the_float32_values(form, partitioning):
+@BOTH
+def test_float32_values_are_not_rounded(form, partitioning):
     X = (1e4 + np.random.default_rng(0).normal(size=(200, 4))).astype(np.float32)
     kernel = IsolationKernel(partitioning, 15, 16, random_state=0)
     cells = kernel.fit(form(X)).apply(form(X))
     np.testing.assert_array_equal(cells, kernel.fit(X.astype(float)).apply(X.astype(float)))
 
 
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
+@BOTH
 @pytest.mark.parametrize("partitioning", PARTITIONINGS)
 @pytest.mark.parametrize(("fitted", "mapped"), [(np.float32, np.float64), (np.float64, np.float32)])
-def test_rows_mapped_may_be_of_another_type_than_rows_fitted(fitted, mapped, partitioning, form):
+def test_rows_to_map_may_have_another_dtype_than_the_fitted_rows(fitted, mapped, partitioning, form):
     X = np.random.default_rng(0).normal(size=(200, 4))
     D, X = X.astype(fitted), X.astype(mapped)
     kernel = IsolationKernel(partitioning, 15, 16, random_state=0)
@@ -175,7 +176,7 @@ def test_a_dense_array_is_not_changed(X):
 
 
 @pytest.mark.parametrize("partitioning", PARTITIONINGS)
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
+@BOTH
 def test_rows_one_by_one_fall_into_the_same_cells_as_all_at_once(form, partitioning, X):
     kernel = IsolationKernel(partitioning, 15, 16, random_state=0).fit(X)
     one_by_one = np.concatenate([kernel.apply(form(X[i : i + 1])) for i in range(len(X))])
@@ -184,7 +185,7 @@ def test_rows_one_by_one_fall_into_the_same_cells_as_all_at_once(form, partition
 
 @pytest.mark.parametrize("partitioning", PARTITIONINGS)
 @pytest.mark.parametrize("scale", [None, "maxabs"])
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
+@BOTH
 def test_cells_do_not_depend_on_the_size_of_blocks(form, scale, partitioning, X, monkeypatch):
     given = form(X)
     kernel = IsolationKernel(partitioning, 15, 16, scale=scale, random_state=0)
@@ -194,7 +195,7 @@ def test_cells_do_not_depend_on_the_size_of_blocks(form, scale, partitioning, X,
         np.testing.assert_array_equal(kernel.fit(given).apply(given), expected)
 
 
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
+@BOTH
 def test_more_rows_than_a_block_holds_fall_into_the_same_cells(form):
     X = form(np.random.default_rng(0).normal(size=(20_000, 2)))
     kernel = IsolationKernel("tree", 3, 64, random_state=0).fit(X)
@@ -255,7 +256,6 @@ def put(X, row, column, value, form):
     return form(bad)
 
 
-BOTH = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
 NOT_FINITE = pytest.mark.parametrize(
     ("value", "name"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")], ids=["NaN", "inf", "-inf"]
 )
@@ -263,22 +263,18 @@ NOT_FINITE = pytest.mark.parametrize(
 
 @BOTH
 @NOT_FINITE
-def test_fit_says_where_a_value_is_not_finite(value, name, form, X):
-    with pytest.raises(ValueError, match=f"X must be finite; got {name} in column 4, first in row 33. Fill or drop"):
-        IsolationKernel().fit(put(X, 33, 4, value, form))
-
-
-@BOTH
-@NOT_FINITE
-def test_apply_says_where_a_value_is_not_finite(value, name, form, X):
+def test_the_error_says_where_a_value_is_not_finite(value, name, form, X):
     kernel = IsolationKernel().fit(X)
-    with pytest.raises(ValueError, match=f"X must be finite; got {name} in column 4, first in row 33"):
-        kernel.apply(put(X, 33, 4, value, form))
+    for call in (kernel.apply, IsolationKernel().fit):
+        with pytest.raises(
+            ValueError, match=f"^X must be finite; got {name} in column 4, first in row 33. Fill or drop"
+        ):
+            call(put(X, 33, 4, value, form))
 
 
 @BOTH
 @pytest.mark.usefixtures("tiny_blocks")
-def test_the_row_that_is_not_finite_is_counted_from_the_beginning_of_all_blocks(form, X):
+def test_the_row_of_a_value_that_is_not_finite_is_counted_across_blocks(form, X):
     kernel = IsolationKernel().fit(X)
     with pytest.raises(ValueError, match="NaN in column 4, first in row 33"):
         kernel.apply(put(X, 33, 4, np.nan, form))
@@ -356,54 +352,36 @@ def test_other_columns_of_a_data_frame_are_an_error(X):
         kernel.apply(frame.rename(columns={"column 3": "another"}))
 
 
-@BOTH
-def test_fitting_no_rows_is_an_error(form, X):
-    with pytest.raises(ValueError, match=r"Found array with 0 sample\(s\).*minimum of 2 is required"):
-        IsolationKernel().fit(form(X[:0]))
+BAD_ROWS = {
+    "no rows": (lambda X: X[:0], r"Found array with 0 sample\(s\).*minimum of 2 is required"),
+    "one row": (lambda X: X[:1], r"Found array with 1 sample\(s\).*minimum of 2 is required"),
+    "no columns": (lambda X: X[:, :0], r"0 feature\(s\)"),
+    "complex numbers": (lambda X: X * 1j, "Complex data not supported"),
+    "sparse, no rows": (lambda X: sparse.csr_array(X[:0]), r"Found array with 0 sample\(s\).*minimum of 2 is required"),
+    "sparse, one row": (lambda X: sparse.csr_array(X[:1]), r"Found array with 1 sample\(s\).*minimum of 2 is required"),
+    "sparse, no columns": (lambda X: sparse.csr_array(X[:, :0]), r"0 feature\(s\)"),
+    "sparse, complex numbers": (lambda X: sparse.csr_array(X * 1j), "Complex data not supported"),
+    "one dimension": (lambda X: X[:, 0], "Expected 2D array, got 1D array instead"),
+    "three dimensions": (lambda X: X[None], "dim 3"),
+    "sparse, one dimension": (lambda X: sparse.coo_array(X[0]), r"^X must have 2 dimensions; got 1\.$"),
+    "strings": (lambda X: X.astype(str), "dtype='numeric' is not compatible with arrays of bytes/strings"),
+    "a word among objects": (
+        lambda X: np.where(X == 3, "b", X.astype(object)),
+        "could not convert string to float: 'b'",
+    ),
+}
 
 
-@BOTH
-def test_fitting_one_row_is_an_error(form, X):
-    with pytest.raises(ValueError, match=r"Found array with 1 sample\(s\).*minimum of 2 is required"):
-        IsolationKernel().fit(form(X[:1]))
+@pytest.mark.parametrize(("spoil", "message"), BAD_ROWS.values(), ids=BAD_ROWS)
+def test_rows_of_another_shape_or_type_are_an_error(spoil, message, X):
+    with pytest.raises(ValueError, match=message):
+        IsolationKernel().fit(spoil(X))
 
 
 @BOTH
 def test_mapping_no_rows_is_an_error(form, X):
     with pytest.raises(ValueError, match=r"Found array with 0 sample\(s\).*minimum of 1 is required"):
         IsolationKernel().fit(X).apply(form(X[:0]))
-
-
-@BOTH
-def test_no_columns_are_an_error(form, X):
-    with pytest.raises(ValueError, match=r"0 feature\(s\)"):
-        IsolationKernel().fit(form(X[:, :0]))
-
-
-def test_strings_are_an_error():
-    with pytest.raises(ValueError, match="dtype='numeric' is not compatible with arrays of bytes/strings"):
-        IsolationKernel().fit(np.array([["a", "b"], ["c", "d"]]))
-
-
-def test_words_among_objects_are_an_error():
-    with pytest.raises(ValueError, match="could not convert string to float: 'b'"):
-        IsolationKernel().fit(np.array([[1.0, "b"], [2.0, 3.0]], dtype=object))
-
-
-@BOTH
-def test_complex_numbers_are_an_error(form, X):
-    with pytest.raises(ValueError, match="Complex data not supported"):
-        IsolationKernel().fit(form(X * 1j))
-
-
-def test_one_dimension_is_an_error(X):
-    with pytest.raises(ValueError, match="Expected 2D array, got 1D array instead"):
-        IsolationKernel().fit(X[:, 0])
-
-
-def test_three_dimensions_are_an_error(X):
-    with pytest.raises(ValueError, match="dim 3"):
-        IsolationKernel().fit(X[None])
 
 
 def test_columns_beyond_31_bits_are_an_error():
@@ -455,11 +433,6 @@ def test_a_broken_sparse_matrix_is_an_error(make, name, spoil, message, X):
     for call in (kernel.fit, kernel.apply, blocks):
         with pytest.raises(ValueError, match=message):
             call(broken)
-
-
-def test_a_sparse_array_of_one_dimension_is_an_error(X):
-    with pytest.raises(ValueError, match=r"^X must have 2 dimensions; got 1\.$"):
-        IsolationKernel().fit(sparse.coo_array(X[0]))
 
 
 def test_a_sparse_matrix_may_have_space_behind_its_last_value(X):
