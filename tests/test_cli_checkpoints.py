@@ -3,11 +3,29 @@
 from __future__ import annotations
 
 import os
+import shutil
 
 import pytest
 
 import isokern
-from command_line import BLOCK, CELLS, INITIAL, N_ROWS, OUTPUTS, RUN, fail, results_in, succeed, whole_run, write_files
+from command_line import (
+    BLOCK,
+    CELLS,
+    INITIAL,
+    N_ROWS,
+    OUTPUTS,
+    RUN,
+    error_of,
+    fail,
+    results_in,
+    run,
+    succeed,
+    whole_run,
+    write_files,
+)
+from fuzz_files import forge
+from isokern import persistence
+from isokern.cli._lock import FolderLock
 from isokern.cli._run import Run
 
 CHECKPOINT = ("--checkpoint", "checkpoints")
@@ -21,18 +39,19 @@ def folder(tmp_path):
     return tmp_path
 
 
-def stop_after_50_blocks(folder, *arguments):
+def stop_after_50_blocks(folder, *arguments, remark=""):
     """Run a stream that fails after 50 blocks, each of which has a checkpoint."""
     take = Run.take
 
     def failing(self, X, y):
-        if self.n_blocks == 50:
+        if self.n_rows >= INITIAL + 49 * BLOCK:
             raise MemoryError("stopped")
         return take(self, X, y)
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Run, "take", failing)
-        assert fail(folder, "stream", *arguments, "--every", 0) == "error: stopped"
+        done = run(folder, "stream", *arguments, "--every", 0)
+    assert (done.code, done.out, done.err.splitlines()) == (1, "", [*filter(None, [remark]), "error: stopped"])
 
 
 @pytest.fixture
@@ -60,7 +79,7 @@ def test_what_a_killed_run_has_half_written_is_removed(stopped):
     (stopped / "checkpoints" / ".checkpoint.isokern.x1y2.part").write_text("half of i")
     resume(stopped)
     assert results_in(stopped) == whole_run(stopped, "rows.txt")[0]
-    assert os.listdir(stopped / "checkpoints") == ["checkpoint.isokern"]
+    assert sorted(os.listdir(stopped / "checkpoints")) == ["checkpoint.isokern", "lock"]
 
 
 def test_records_as_csv_keep_their_one_header(folder):
@@ -100,6 +119,19 @@ def test_the_file_name_and_the_time_between_checkpoints_may_change(stopped):
     succeed(stopped, "stream", "moved.txt", *ARGUMENTS[1:], "--every", 5, "--quiet", "--resume")
     (stopped / "moved.txt").rename(stopped / "rows.txt")
     assert results_in(stopped) == whole_run(stopped, "rows.txt")[0]
+
+
+@pytest.mark.parametrize("n_rows", [INITIAL - 7, INITIAL + 3 * BLOCK, INITIAL + 3 * BLOCK + 7])
+def test_a_finished_run_continues_on_a_file_that_has_grown(n_rows, folder):
+    lines = (folder / "rows.txt").read_text().splitlines(keepends=True)
+    (folder / "rows.txt").write_text("".join(lines[:n_rows]))
+    resume(folder)
+    (folder / "rows.txt").write_text("".join(lines))
+    stop_after_50_blocks(folder, *ARGUMENTS, "--resume", remark=f"rows.txt has grown: continuing after row {n_rows}")
+    assert resume(folder).facts["rows"] == "2,500"
+    assert (folder / "predictions").read_text().count("\n") == N_ROWS - min(n_rows, INITIAL)
+    if n_rows == INITIAL + 3 * BLOCK:
+        assert results_in(folder) == whole_run(folder, "rows.txt")[0]
 
 
 # -- refused
@@ -163,6 +195,73 @@ def test_a_truncated_checkpoint_is_an_error(stopped):
 def test_a_model_is_not_a_checkpoint(stopped):
     isokern.save(isokern.IKOGDClassifier(), stopped / "checkpoints" / "checkpoint.isokern")
     assert "checkpoint.isokern must be a checkpoint" in refusal(stopped, "--resume")
+
+
+FORGED = {
+    "n_rows": [-5, 10**12, 2.5, True, None, "1080"],
+    "checksums": [[0, 0, 0, 0], [0], [-1, 0, 0, 0], 7],
+    "is_done": [1, None],
+    "seconds": [{}, {"map_seconds": -1.0, "predict_seconds": 0.0, "learn_seconds": 0.0}],
+    "sizes": [{"records": 10**15, "predictions": 0}, {"records": -1, "predictions": 0}, {"records": 0}, 5],
+    "learner": [None, "learner", isokern.IKOGDClassifier(), isokern.OGDClassifier()],
+    "settings": [{}, []],
+    "evaluation": [None, {}, {"n_seen": 5}],
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_forged_checkpoint_is_refused(name, stopped):
+    path = stopped / "checkpoints" / "checkpoint.isokern"
+    state = persistence.read_file(path)
+    for value in FORGED[name]:
+        persistence.write_file(path, state | {name: value})
+        error = refusal(stopped, "--resume")
+        assert any(text in error for text in ("checkpoint.isokern", "--resume needs ", "that it had at the checkpoint"))
+
+
+@pytest.mark.filterwarnings("ignore")  # of labels that are too large
+def test_checkpoints_that_are_changed_at_random_are_continued_or_refused(folder):
+    arguments = (*ARGUMENTS, "--delay", 2, "--metrics", "f1,auc,log_loss")
+    stop_after_50_blocks(folder, *arguments)
+    path = folder / "checkpoints" / "checkpoint.isokern"
+    before = shutil.copy(path, folder)
+    n_refused = 0
+    for seed in range(60):
+        forge(seed, [before], path)
+        done = run(folder, "stream", *arguments, "--resume")
+        if done.code:
+            error_of(done)
+            n_refused += 1
+    assert n_refused > 30
+
+
+def test_two_runs_cannot_use_one_folder(stopped):
+    lock = FolderLock(stopped / "checkpoints")
+    try:
+        assert "checkpoints is in use by another run." in refusal(stopped, "--resume")
+    finally:
+        lock.close()
+    resume(stopped)
+
+
+@pytest.mark.parametrize("is_made_anew", [False, True])
+def test_a_folder_that_is_removed_during_a_run_is_an_error(is_made_anew, folder, monkeypatch):
+    def remove(self):
+        shutil.rmtree(folder / "checkpoints")
+        if is_made_anew:
+            (folder / "checkpoints").mkdir()
+            FolderLock(folder / "checkpoints").close()
+        monkeypatch.undo()
+        self.save()
+
+    monkeypatch.setattr(Run, "save_if_due", remove)
+    assert "checkpoints must stay until the end of the run" in fail(folder, "stream", *ARGUMENTS)
+
+
+def test_a_file_is_not_a_folder_of_checkpoints(folder):
+    assert "--checkpoint must be a folder; got the file rows.csv." in fail(
+        folder, "stream", "rows.txt", "--checkpoint", "rows.csv"
+    )
 
 
 def test_a_pipe_cannot_be_resumed(folder):

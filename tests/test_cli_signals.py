@@ -99,7 +99,7 @@ def test_a_run_that_is_killed_again_and_again_ends_like_one_that_is_not(argument
     assert results_in(folder) == expected
     again = succeed(folder, *resumed).facts
     assert (again["accuracy"], again["rows"]) == (facts["accuracy"], facts["rows"])
-    assert os.listdir(folder / "checkpoints") == ["checkpoint.isokern"]
+    assert sorted(os.listdir(folder / "checkpoints")) == ["checkpoint.isokern", "lock"]
 
 
 # -- SIGINT and SIGTERM
@@ -144,15 +144,15 @@ TAKE = Run.take
 
 
 def interrupt_in_a_block(run, X, y):
-    if run.n_blocks == 8:
+    if run.n_rows == INITIAL + 7 * BLOCK:
         os.kill(os.getpid(), signal.SIGINT)
     return TAKE(run, X, y)
 
 
 def interrupt_twice_in_a_block(run, X, y):
     record = TAKE(run, X, y)
-    if run.n_blocks == 8:
-        run.n_blocks = 1000  # a state that must not be saved
+    if run.n_rows == INITIAL + 8 * BLOCK:
+        run.n_rows = 1000  # a state that must not be saved
         for _ in range(2):
             os.kill(os.getpid(), signal.SIGINT)
     return record

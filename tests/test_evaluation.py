@@ -355,6 +355,28 @@ def test_a_state_does_not_change_while_the_evaluation_goes_on():
     np.testing.assert_equal(state, before)
 
 
+FORGED_STATES = {
+    "n_seen": [-5, 0, 1.5, None],
+    "n_labelled": [10**12, True],
+    "n_correct": [-1, 10**12],
+    "has_learned": [1],
+    "counters": [{}, {"Confusion": {}}, {"Confusion": {"classes": [0, 1], "counts": np.zeros((2, 2), dtype=np.int64)}}],
+    "waiting": [None, [{}], [{"block": {"rows": np.zeros((2, 2)), "are_cells": False}, "labels": np.zeros(3)}]],
+}
+
+
+@pytest.mark.parametrize("name", FORGED_STATES)
+def test_a_state_that_contradicts_itself_is_refused(name):
+    run = Prequential(stream_learner(), delay=1, metrics=["kappa"])
+    for X, y in make_blocks():
+        run.step(X, y)
+    before = run.state()
+    for value in FORGED_STATES[name]:
+        with pytest.raises(ValueError, match=" must "):
+            run.restore(before | {name: value})
+    np.testing.assert_equal(run.state(), before)
+
+
 @pytest.mark.parametrize(("name", "value"), [("delay", 2), ("metrics", ["f1"])])
 def test_a_state_is_restored_only_with_the_same_options(name, value):
     state = Prequential(stream_learner(), delay=1, metrics=["kappa"]).state()

@@ -64,8 +64,10 @@ def run() -> int | None:
         if text := error.format_message().rstrip("."):  # empty if the help was shown instead
             print_remark("error", f"{text}. See {error.ctx.command_path} --help.", "red")
         code = error.exit_code
-    except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
-        print_remark("error", str(error) or type(error).__name__, "red")
+    except (ValueError, TypeError, OverflowError, OSError, ImportError, MemoryError) as error:
+        # The compiled core's error has the name of a C++ class as its message.
+        text = str(error).replace("std::bad_alloc", "not enough memory.")
+        print_remark("error", text or type(error).__name__, "red")
         code = 1
     except KeyboardInterrupt:  # before Typer handles it
         code = 130

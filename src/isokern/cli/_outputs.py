@@ -6,7 +6,8 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO
 
 from isokern.cli._input import label_text
@@ -57,12 +58,14 @@ class Outputs:
         """Close the files."""
         for name, file in self._files.items():
             if self._paths[name] != "-":
-                file.close()
+                with suppress(OSError):  # flushing again what could not be written
+                    file.close()
 
     def _write(self, name: str, text: str) -> None:
         if name in self._files:
-            self._files[name].write(text.encode())
-            self._files[name].flush()  # other programs may follow the file
+            with naming(self._paths[name]):
+                self._files[name].write(text.encode())
+                self._files[name].flush()  # other programs may follow the file
 
 
 def _open_after(path: str, size: int) -> BinaryIO:
@@ -74,6 +77,17 @@ def _open_after(path: str, size: int) -> BinaryIO:
         file.truncate(size)
         file.seek(size)
     return file
+
+
+@contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Add a path to system errors that lack one, such as that of a full disk."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = os.fspath(path)
+        raise
 
 
 def plain_numbers(record: Record) -> dict[str, Any]:

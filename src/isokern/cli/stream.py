@@ -7,6 +7,7 @@ from contextlib import closing
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 import isokern
 from isokern.cli._input import File, Input, listed
@@ -78,10 +79,11 @@ def stream(
 def _stream(run: Run, source: Input, *, out: str | None, resume: bool, quiet: bool) -> None:
     """Process a stream to its end or to an interrupt, and save the model."""
     names = source.feature_names()
-    with closing(run.outputs), Interrupts().handled() as interrupts:
+    with closing(run), Interrupts().handled() as interrupts:
         run.start(resume=resume)
         try:
-            if not run.is_done:
+            # The results of a finished run can be shown again without its input.
+            if not run.is_done or os.path.exists(source.path):
                 _take_blocks(run, source, interrupts, quiet=quiet)
         except KeyboardInterrupt:
             run.save()
@@ -93,21 +95,23 @@ def _stream(run: Run, source: Input, *, out: str | None, resume: bool, quiet: bo
 
 def _take_blocks(run: Run, source: Input, interrupts: Interrupts, *, quiet: bool) -> None:
     """Predict and learn all blocks after the checkpoint."""
-    blocks = source.blocks(run.settings["block"], run.settings["initial"])
-    run.skip(blocks)
+    blocks = run.skip(source.blocks(run.settings["block"], run.settings["initial"]))
     with rows_progress("Streaming", quiet=quiet) as advance:
         for X, y in blocks:
+            if run.is_done:
+                errors.print(Text(f"{source.path} has grown: continuing after row {run.n_rows:,}"), soft_wrap=True)
             with interrupts.deferred():
-                if run.n_blocks == 0 and X.shape[0] < (getattr(run.learner, "n_initial", None) or 0):
+                if run.n_rows == 0 and X.shape[0] < (getattr(run.learner, "n_initial", None) or 0):
                     run.learner.set_params(n_initial=max(2, X.shape[0]))  # the stream has no more rows to wait for
                 record = run.take(X, y)
                 run.save_if_due()
             advance(X.shape[0], f"accuracy {record.accuracy:.4f}" if record.n_labelled else "")
     if not run.n_rows:
         raise ValueError(f"{source.path} must have rows; got none.")
-    with interrupts.deferred():
-        run.finish()
-        run.save()
+    if not run.is_done:
+        with interrupts.deferred():
+            run.finish()
+            run.save()
 
 
 def _save_and_print(run: Run, names: list[str] | None, out: str | None) -> None:
@@ -115,7 +119,8 @@ def _save_and_print(run: Run, names: list[str] | None, out: str | None) -> None:
     if out is not None and run.n_rows:
         name_columns(run.learner, names)
         isokern.save(run.learner, out)
-    facts = {"rows": run.n_rows, **run.result, **run.seconds} | ({} if out is None else {"model": out})
+    result = run.result if run.n_rows else {}
+    facts = {"rows": run.n_rows, **result, **run.seconds} | ({} if out is None else {"model": out})
     if "-" in (run.settings["records"], run.settings["predictions"]):
         lines = (f"{name}: {as_text(value)}" for name, value in facts.items())
         errors.print("\n".join(lines), markup=False, soft_wrap=True)

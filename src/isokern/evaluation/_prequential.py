@@ -13,9 +13,20 @@ from sklearn.utils.validation import _num_samples
 
 from isokern.checks import is_integer
 from isokern.evaluation.labels import as_pair, checked_block
-from isokern.evaluation.learner import Block, Outputs, as_learner, learns_numbers, mapped, n_support_of, outputs, timed
+from isokern.evaluation.learner import (
+    Block,
+    Outputs,
+    as_learner,
+    learns_numbers,
+    map_of,
+    mapped,
+    n_support_of,
+    outputs,
+    timed,
+)
 from isokern.evaluation.metrics import CLASSIFICATION, Metrics
 from isokern.evaluation.records import Record
+from isokern.parts import is_count, need
 
 
 class Prequential:
@@ -50,10 +61,8 @@ class Prequential:
     ) -> None:
         self.learner = as_learner(learner)
         if not hasattr(self.learner, self._NEEDS):
-            raise ValueError(
-                f"learner must have {self._NEEDS} or learn_one; got {type(learner).__name__}. Use holdout for learners "
-                "that only have fit."
-            )
+            cure = " Use holdout for learners that only have fit." if hasattr(learner, "fit") else ""
+            raise ValueError(f"learner must have {self._NEEDS} or learn_one; got {type(learner).__name__}.{cure}")
         if not is_integer(delay, at_least=0):
             raise ValueError(f"delay must be an integer of at least 0; got {delay!r}.")
         self._is_regressor = learns_numbers(self.learner)
@@ -139,14 +148,29 @@ class Prequential:
         -------
         self
         """
+        need(isinstance(state, dict) and state.keys() == self.state().keys(), "state must be that of an evaluation")
         for name, value in (("delay", self._delay), ("metrics", self._metrics.names)):
             if value != state[name]:
                 raise ValueError(f"{name} must be {state[name]!r}, as in the saved evaluation; got {value!r}.")
-        self._totals = {name: state[name] for name in self._totals}
-        self._has_learned = state["has_learned"]
-        self._metrics.restore(state["counters"])
-        self._waiting = [(Block.from_state(late["block"]), late["labels"]) for late in state["waiting"]]
+        totals = {name: state[name] for name in self._totals}
+        need(all(map(is_count, totals.values())), f"totals must be integers of at least 0; got {totals}")
+        is_ordered = totals["n_correct"] <= totals["n_labelled"] <= totals["n_seen"]
+        need(is_ordered, f"n_correct must be at most n_labelled, and that at most n_seen; got {totals}")
+        need(type(state["has_learned"]) is bool, "has_learned must be true or false")
+        waiting = state["waiting"]
+        need(isinstance(waiting, list) and len(waiting) <= self._delay, "waiting must be at most delay blocks")
+        waiting = [self._waiting_block(late) for late in waiting]
+        self._metrics.restore(state["counters"], totals["n_labelled"])
+        self._totals, self._has_learned, self._waiting = totals, state["has_learned"], waiting
         return self
+
+    def _waiting_block(self, state: Any) -> tuple[Block, NDArray[Any]]:
+        need(isinstance(state, dict) and state.keys() == {"block", "labels"}, "waiting must be blocks with labels")
+        block, labels = Block.from_state(state["block"]), state["labels"]
+        is_labelled = isinstance(labels, np.ndarray) and labels.shape == (block.rows.shape[0],)
+        need(is_labelled, "waiting must have one label for each row")
+        need(not block.are_cells or map_of(self.learner) is not None, "waiting cells must be those of a fitted map")
+        return block, labels
 
     def _predict(self, block: Block) -> NDArray[Any] | None:
         try:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isokern.evaluation.learner import Outputs
+from isokern.parts import is_count, need, need_array
 
 _N_BINS = 2**16
 _SMALLEST_EXPONENT = 63  # the biased float32 exponent of 2**-64, to which smaller scores are rounded
@@ -22,9 +23,20 @@ class Counter:
         """Return a copy of the state."""
         return copy.deepcopy(vars(self))
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a state."""
-        vars(self).update(copy.deepcopy(state))
+    @classmethod
+    def from_state(cls, state: Any, n_rows: int) -> Self:
+        """Rebuild a counter of ``n_rows`` rows; raise ValueError if it cannot be one."""
+        counter = cls()
+        need(isinstance(state, dict) and state.keys() == vars(counter).keys(), f"{cls.__name__} must be complete")
+        vars(counter).update(copy.deepcopy(state))
+        counter.check(n_rows)
+        return counter
+
+    def check(self, n_rows: int) -> None:
+        """Raise unless there is one non-negative sum of each name and ``n``, the number of rows, is right."""
+        sums = {name: value for name, value in vars(self).items() if name != "n"}
+        need(self.n == n_rows and is_count(self.n), f"n must be the number of labelled rows, {n_rows}")  # type: ignore[attr-defined]
+        need(all(isinstance(value, float) for value in sums.values()), f"sums must be numbers; got {sums}")
 
 
 class Confusion(Counter):
@@ -47,6 +59,14 @@ class Confusion(Counter):
                 counts[np.ix_(place, place)] = self.counts
             self.classes, self.counts = classes.tolist(), counts
         np.add.at(self.counts, (np.searchsorted(classes, truth), np.searchsorted(classes, given.predictions)), 1)
+
+    def check(self, n_rows: int) -> None:
+        """Raise unless the matrix has a row and a column for each class, and counts ``n_rows`` rows."""
+        is_list = isinstance(self.classes, list) and all(isinstance(label, str | int | float) for label in self.classes)
+        need(is_list and np.unique(self.classes).tolist() == self.classes, "classes must be sorted labels")
+        need_array(self.counts, np.int64, 2, "counts")
+        need(self.counts.shape == (len(self.classes),) * 2, "counts must have a row and a column for each class")
+        need(_are_counts(self.counts, n_rows) and self.counts.sum() == n_rows, f"counts must be of {n_rows} rows")
 
     def balanced_accuracy(self) -> float:
         """Return the mean recall of the classes that have rows."""
@@ -137,6 +157,12 @@ class ScoreHistograms(Counter):
         for k, scores in enumerate(_by_class(truth, given)):
             self.counts[k] += np.bincount(score_bins(scores), minlength=_N_BINS)
 
+    def check(self, n_rows: int) -> None:
+        """Raise unless there are two histograms of at most ``n_rows`` rows."""
+        need_array(self.counts, np.int64, 2, "counts")
+        need(self.counts.shape == (2, _N_BINS), f"counts must be 2 histograms of {_N_BINS} bins")
+        need(_are_counts(self.counts, n_rows) and self.counts.sum() <= n_rows, f"counts must be of {n_rows} rows")
+
     def auc(self) -> float:
         """Return how often a row of the second class scores higher than one of the first; ties count half."""
         first, second = self._occupied()
@@ -169,6 +195,10 @@ class AllScores(ScoreHistograms):
         bins = np.unique(np.concatenate(self.scores))
         counts = [np.bincount(np.searchsorted(bins, scores), minlength=len(bins)) for scores in self.scores]
         return np.array(counts, dtype=np.float64)
+
+
+def _are_counts(counts: NDArray[np.int64], most: int) -> bool:
+    return not counts.size or (counts.min() >= 0 and counts.max() <= most)
 
 
 def score_bins(scores: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import logit
 from sklearn.base import is_regressor
 from sklearn.utils import _safe_indexing
@@ -17,6 +18,7 @@ from sklearn.utils import _safe_indexing
 from isokern.checks import one_of
 from isokern.evaluation.one_by_one import OneByOne
 from isokern.learners import IKOGDClassifier, IKOGDClassifierCV, IKOGDRegressor
+from isokern.parts import need
 
 _LIBRARIES = ("pandas", "polars")
 
@@ -47,12 +49,21 @@ class Block(NamedTuple):
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
         """Return the block that has a state."""
-        if "rows" in state:
-            return cls(state["rows"], state["are_cells"])
-        columns = dict(zip(state["names"], state["columns"], strict=True))
-        if state["library"] not in _LIBRARIES:
-            raise ValueError(f"library must be {one_of(_LIBRARIES)}; got {state['library']!r}.")
-        return cls(importlib.import_module(state["library"]).DataFrame(columns))
+        need(isinstance(state, dict), "a block must be a dict")
+        if state.keys() == {"rows", "are_cells"}:
+            rows, are_cells = state["rows"], state["are_cells"]
+            need(sparse.issparse(rows) or isinstance(rows, np.ndarray), "rows must be an array or CSR")
+            need(rows.ndim == 2 and type(are_cells) is bool, "rows must have two dimensions")
+            return cls(rows, are_cells)
+        need(state.keys() == {"library", "names", "columns"}, "a block must have rows, or the columns of a data frame")
+        library, names, columns = state["library"], state["names"], state["columns"]
+        need(
+            isinstance(library, str) and library in _LIBRARIES, f"library must be {one_of(_LIBRARIES)}; got {library!r}"
+        )
+        need(isinstance(names, list) and isinstance(columns, list), "names and columns must be lists")
+        need(len(names) == len(set(map(repr, names))) == len(columns), "each column must have a name of its own")
+        need(all(isinstance(column, np.ndarray) and column.ndim == 1 for column in columns), "columns must be arrays")
+        return cls(importlib.import_module(library).DataFrame(dict(zip(names, columns, strict=True))))
 
 
 class Outputs(NamedTuple):
@@ -79,10 +90,15 @@ def learns_numbers(learner: Any) -> bool:
 
 def mapped(learner: Any, rows: Any) -> Block:
     """Return rows as cells if the learner has a map, so that predicting and learning map them only once."""
+    map_rows = map_of(learner)
+    return Block(rows) if map_rows is None else Block(map_rows(rows), are_cells=True)
+
+
+def map_of(learner: Any) -> Callable[[Any], Any] | None:
+    """Return the function from rows to the cells that a learner can learn and predict; None without a map."""
     chosen = _chosen(learner)
-    if isinstance(chosen, IKOGDClassifier | IKOGDRegressor) and hasattr(chosen, "learned_"):
-        return Block(chosen.map_rows(rows), are_cells=True)
-    return Block(rows)
+    has_map = isinstance(chosen, IKOGDClassifier | IKOGDRegressor) and hasattr(chosen, "learned_")
+    return chosen.map_rows if has_map else None
 
 
 def _chosen(learner: Any) -> Any:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from isokern.checks import one_of
 from isokern.evaluation.counters import AllScores, Confusion, Errors, LogLoss, ScoreHistograms
 from isokern.evaluation.learner import Outputs, learns_numbers
+from isokern.parts import need
 
 # Metrics, and the counters that have a method of the same name to compute them.
 Table = dict[str, Any]
@@ -58,10 +59,11 @@ class Metrics:
         """Return plain values and arrays."""
         return {kind.__name__: counter.state() for kind, counter in self._counters.items()}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a state."""
-        for kind, counter in self._counters.items():
-            counter.restore(state[kind.__name__])
+    def restore(self, state: dict[str, Any], n_labelled: int) -> None:
+        """Continue from a state of ``n_labelled`` rows."""
+        is_complete = isinstance(state, dict) and state.keys() == {kind.__name__ for kind in self._counters}
+        need(is_complete, f"counters must be those of {', '.join(self.names)}")
+        self._counters = {kind: kind.from_state(state[kind.__name__], n_labelled) for kind in self._counters}
 
 
 def _check_metric(learner: Any, name: str, table: Table) -> None:
