@@ -8,7 +8,7 @@ SHELL := bash
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-gpu test-recipes fuzz lint format bench bench-gpu scaling wheel clean
+.PHONY: help demo test test-gpu test-recipes fuzz lint format bench bench-gpu scaling wheel crash clean
 
 PYTHON ?= python3
 # Each interpreter has its own environment, so that switching between them rebuilds nothing.
@@ -26,6 +26,10 @@ demo: $(VENV)/.installed-plot  ## run the demo
 
 test: $(VENV)/.installed-test  ## run the tests and doctests
 	@$(BIN)/pytest -n auto $(ARGS)
+
+N ?= 50
+crash: $(VENV)/.installed-test  ## kill and resume streams N times, and fill their disk; SEED=1 repeats a run
+	@$(BIN)/python tests/crash.py $(N) $(SEED)
 
 # PyTorch is installed in a separate environment, so that nothing else can depend on it.
 test-gpu:  ## run the device tests with PyTorch

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -44,62 +45,11 @@ def folder(tmp_path):
 
 # -- kill -9
 
-# Each child is a fork of a process that has imported everything. It kills itself after a number of function calls,
-# counted from its start or from its first checkpoint, so that the test does not depend on time.
-KILLED = """
-import os, random, signal, sys
-from isokern.cli import main
 
-folder, *sys.argv[1:] = sys.argv[1:]
-os.chdir(folder)
-
-def run_in_child(n_calls, is_counting):
-    child = os.fork()
-    if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-    def count(frame, event, function):
-        nonlocal n_calls, is_counting
-        is_counting = is_counting or (event == "c_return" and function is os.replace)
-        n_calls -= is_counting
-        if n_calls < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    with open(os.devnull, "w") as sys.stdout:
-        sys.setprofile(count)
-        try:
-            main()
-        except SystemExit as end:
-            os._exit(end.code or 0)
-        except BaseException:
-            os._exit(99)
-
-calls = random.Random(0)
-for k in range(10):
-    assert run_in_child(calls.randrange(60_000), is_counting=k % 2 == 0) == -signal.SIGKILL
-print(run_in_child(10**9, True))
-"""
-
-RUNS = {
-    "LIBSVM text": ("rows.txt", *CELLS),
-    "CSV": ("rows.csv", "--label", "kind", *CELLS),
-    "late labels": ("rows.txt", "--delay", 2, "--metrics", "auc,log_loss", *CELLS),
-    "OGD": ("rows.txt", "--method", "ogd"),
-}
-
-
-@pytest.mark.parametrize("arguments", RUNS.values(), ids=RUNS)
-def test_a_run_that_is_killed_again_and_again_ends_like_one_that_is_not(arguments, folder, run_script):
-    facts = succeed(folder, "stream", *arguments, *RUN, *OUTPUTS).facts
-    expected = results_in(folder)
-    for file in ("records", "predictions", "model"):
-        (folder / file).unlink()
-    resumed = ("stream", *arguments, *RUN, *OUTPUTS, "--checkpoint", "checkpoints", "--every", 0, "--resume")
-    assert run_script(KILLED, folder, *resumed, timeout=PATIENCE) == "0"
-    assert results_in(folder) == expected
-    again = succeed(folder, *resumed).facts
-    assert (again["accuracy"], again["rows"]) == (facts["accuracy"], facts["rows"])
-    assert sorted(os.listdir(folder / "checkpoints")) == ["checkpoint.isokern", "lock"]
+def test_runs_that_are_killed_or_run_out_of_disk_space_end_like_others(tmp_path):
+    script = Path(__file__).with_name("crash.py")
+    done = finish(start(tmp_path, 5, 0, command=[sys.executable, script]))
+    assert (done.code, done.err) == (0, "")
 
 
 # -- SIGINT and SIGTERM
