@@ -33,6 +33,9 @@ WRONG_OPTIONS = {
     "fit rows.txt --bogus 1": "No such option: --bogus",
     "fit rows.txt --seed x": "--seed",
     "fit rows.txt --partitionings 0": "--partitionings",
+    "fit rows.txt --partitionings 9223372036854775808": "--partitionings",
+    "fit rows.txt --threads 2147483648": "--threads",
+    "fit rows.txt --seed 4294967296": "--seed",
     "predict rows.txt.isokern": "Missing argument",
     "bogus": "No such command 'bogus'. See isokern --help.",
 }

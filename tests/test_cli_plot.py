@@ -42,9 +42,12 @@ def folder(tmp_path_factory):
         "unlabelled": '{"n_seen": 10, "accuracy": null}\n',
         "broken": '{"n_seen": 1, "accuracy": 1.0}\n{"n_se',
         "other": '{"a": 1}\n',
+        "infinite": '{"n_seen": 1e400, "accuracy": 1}\n',
+        "words": '{"n_seen": 1, "accuracy": "x"}\n',
+        "bytes": "\x80\n",
     }
     for name, text in texts.items():
-        (folder / f"{name}.jsonl").write_text(text)
+        (folder / f"{name}.jsonl").write_text(text, encoding="latin-1")
     return folder
 
 
@@ -134,6 +137,9 @@ MISTAKES = {
     "stream empty.jsonl": "empty.jsonl must have records with an accuracy; got none in 0 records.",
     "stream unlabelled.jsonl": "got none in 1 records.",
     "stream broken.jsonl": "broken.jsonl, line 2: ",
+    "stream infinite.jsonl": "infinite.jsonl must be a file of isokern stream --records",
+    "stream words.jsonl": "words.jsonl must be a file of isokern stream --records",
+    "stream bytes.jsonl": "bytes.jsonl, line 1: ",
     "stream other.jsonl": "other.jsonl must be a file of isokern stream --records",
     "stream rows.csv": "rows.csv must be a file of isokern stream --records",
     "stream run2.csv run2.jsonl": "--names must be 2 different names, one per file; got run2,run2.",

@@ -20,6 +20,8 @@ METHODS: dict[str, Any] = {
     "adaraker": isokern.AdaRakerClassifier,
 }
 _option = panel("Learner")
+_LARGEST = 2**31 - 1
+_MOST_THREADS = 1024  # more than the system allows would end the process
 
 
 class Learning(NamedTuple):
@@ -31,17 +33,21 @@ class Learning(NamedTuple):
         str,
         _option(help="Cells per partitioning, psi: a number, auto, or cv for 5-fold cross-validation over 4 to 4096."),
     ] = "auto"
-    partitionings: Annotated[int | None, _option(min=1, help="Number of partitionings, t. Default: 100.")] = None
+    partitionings: Annotated[
+        int | None, _option(min=1, max=_LARGEST, help="Number of partitionings, t. Default: 100.")
+    ] = None
     scale: Annotated[
         str,
         _option(help="Scaling of features: minmax, standard, maxabs, none, or auto: minmax if dense, none if sparse."),
     ] = "auto"
-    seed: Annotated[int, _option(min=0, help="Random seed.")] = 0
+    seed: Annotated[int, _option(min=0, max=2**32 - 1, help="Random seed.")] = 0
     settings: Annotated[
         list[str] | None,
         _option("--set", help="Any other parameter of the learner, such as --set average=True. Can be repeated."),
     ] = None
-    threads: Annotated[int | None, _option(min=1, help="Number of threads. Default: all cores.")] = None
+    threads: Annotated[int | None, _option(min=1, max=_MOST_THREADS, help="Number of threads. Default: all cores.")] = (
+        None
+    )
     device: Device = None
 
     def make_learner(self, *, is_dense: bool, initial: int | None = None, methods: Mapping[str, Any] = METHODS) -> Any:

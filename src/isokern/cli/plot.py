@@ -81,8 +81,8 @@ def kernel(
     title: Title = "",
     partitioning: Annotated[str, _kernel_option(help="tree or voronoi.")] = "tree",
     cells: Annotated[int, _kernel_option(min=2, help="Cells per partitioning, psi.")] = 10,
-    partitionings: Annotated[int, _kernel_option(min=1, help="Number of partitionings, t.")] = 1000,
-    seed: Annotated[int, _kernel_option(min=0, help="Random seed.")] = 0,
+    partitionings: Annotated[int, _kernel_option(min=1, max=2**31 - 1, help="Number of partitionings, t.")] = 1000,
+    seed: Annotated[int, _kernel_option(min=0, max=2**32 - 1, help="Random seed.")] = 0,
     source: Input,
 ) -> None:
     """Draw the contours of a kernel of two columns: its similarity to one point.
@@ -126,13 +126,13 @@ def _kernel_of(path: str, model: Any) -> Any:
 
 def _read_curve(path: str) -> list[tuple[int, float]]:
     """Return (rows seen, accuracy so far) after each block."""
-    with open(path, encoding="utf-8", newline="") as file:
+    with open(path, encoding="utf-8", errors="replace", newline="") as file:
         records = list(csv.DictReader(file) if path.endswith(".csv") else _json_lines(path, file))
     try:
         points = [(int(record["n_seen"]), record["accuracy"]) for record in records]
-    except (KeyError, TypeError, ValueError) as error:
+        curve = [(n_seen, float(accuracy)) for n_seen, accuracy in points if accuracy not in (None, "")]
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{path} must be a file of isokern stream --records; got other content.") from error
-    curve = [(n_seen, float(accuracy)) for n_seen, accuracy in points if accuracy not in (None, "")]
     if not curve:
         raise ValueError(f"{path} must have records with an accuracy; got none in {len(points)} records.")
     return curve
