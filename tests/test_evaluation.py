@@ -1,4 +1,4 @@
-"""Evaluations: what they measure and learn, and when; and that they can be stopped and resumed."""
+"""Test evaluations: what they measure and learn, in which order, and that they can be stopped and resumed."""
 
 from __future__ import annotations
 
@@ -89,9 +89,9 @@ def assert_same_records(make, stream, expected_stream, **options):
 # -- records
 
 
-@pytest.mark.parametrize(("n_classes", "delay"), [(2, 0), (3, 0), (2, 1), (2, 3), (2, 20)])
+@pytest.mark.parametrize(("n_classes", "delay"), [(2, 0), (3, 1), (2, 20)])
 @pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS)
-def test_it_is_the_loop_of_predict_and_partial_fit(make, n_classes, delay):
+def test_prequential_equals_a_loop_of_predict_and_partial_fit(make, n_classes, delay):
     stream, classes = make_blocks(n_classes=n_classes), list(range(n_classes))
     learner, twin = make(), make()
     records = list(prequential(learner, stream, classes=classes, delay=delay))
@@ -170,7 +170,7 @@ MAPPED_ONCE = {
 }
 
 
-@pytest.mark.parametrize("delay", [0, 1, 3])
+@pytest.mark.parametrize("delay", [0, 2])
 @pytest.mark.parametrize(("n_rows", "evaluate"), MAPPED_ONCE.values(), ids=MAPPED_ONCE)
 def test_each_row_is_mapped_once(n_rows, evaluate, delay, mapped_rows):
     records = evaluate(delay)
@@ -311,7 +311,7 @@ STOPPED_FORMS = {"array": np.asarray, "csr": FORMS["csr_array"], "data frame": F
 
 @pytest.mark.parametrize(("make", "options"), STOPPED.values(), ids=STOPPED)
 @pytest.mark.parametrize("form", STOPPED_FORMS)
-def test_it_can_be_resumed_after_any_step(make, options, form):
+def test_an_evaluation_can_be_resumed_after_any_step(make, options, form):
     stream = [(STOPPED_FORMS[form](X), np.where(np.arange(30) % 7 == 0, np.nan, y)) for X, y in make_blocks()]
     if form == "csr" and make is GaussianNB:
         make = BernoulliNB
@@ -474,7 +474,7 @@ MEASURED = {
 
 
 @pytest.mark.parametrize("make", MEASURED.values(), ids=MEASURED)
-def test_it_measures_what_holdout_measures(make):
+def test_measure_equals_holdout(make):
     X, y = make_rows(240)
     learner = make().fit(X, y)
     *_, last = measure(learner, cut(X, y), metrics=["f1", "kappa"])
@@ -527,7 +527,7 @@ def test_wrong_arguments_raise_at_once(learner, options, message):
 def test_only_a_fitted_learner_that_predicts_can_be_measured():
     with pytest.raises(NotFittedError, match="learner must be fitted; got an unfitted IKOGDClassifier"):
         next(measure(stream_learner(), make_blocks()))
-    with pytest.raises(ValueError, match="learner must have predict"):
+    with pytest.raises(ValueError, match=r"learner must have predict or learn_one; got IsolationKernel\.$"):
         measure(IsolationKernel(), make_blocks())
 
 

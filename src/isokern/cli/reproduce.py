@@ -28,18 +28,18 @@ Name = Annotated[
 ]
 Data = Annotated[
     str | None,
-    _files(help="The folder with the data sets; ISOKERN_DATA if not given. Nothing is downloaded.", show_default=False),
+    _files(help="Folder of the data sets. Default: $ISOKERN_DATA. Nothing is downloaded.", show_default=False),
 ]
-Out = Annotated[str, _files(help="The folder to write to. What was measured there before is not measured again.")]
+Out = Annotated[str, _files(help="Folder for the results. Measurements that it already has are not repeated.")]
 Fresh = Annotated[bool, _files("--fresh", help="Delete earlier measurements first.")]
 Scale = Annotated[str, _how_much(help="quick: samples of rows; full: the paper's sizes.")]
 Datasets = Annotated[
-    str | None, _how_much(help="Only these data sets, by the paper's names, as a,b,c.", show_default=False)
+    str | None, _how_much(help="Use only these data sets, by the paper's names, as a,b,c.", show_default=False)
 ]
-Seeds = Annotated[int, _how_much(min=1, help="The number of runs; tables show the mean and the range.")]
+Seeds = Annotated[int, _how_much(min=1, help="Number of runs; tables show their mean and range.")]
 TimeLimit = Annotated[
     float | None,
-    _how_much(help="Seconds per measurement; 120 at quick scale, else 3600, if not given.", show_default=False),
+    _how_much(help="Seconds per measurement. Default: 120 at quick scale, 3600 at full scale.", show_default=False),
 ]
 
 
@@ -55,7 +55,7 @@ def reproduce(
     time_limit: TimeLimit = None,
     quiet: Quiet = False,
 ) -> None:
-    """Measure the paper's tables and figures again, beside the published numbers.
+    """Reproduce the paper's tables and figures, and compare them with the published numbers.
 
     Example: isokern reproduce all --data data --out results
     """
@@ -77,7 +77,7 @@ def reproduce(
         raise typer.Exit(130) from None
     results.print(Text(f"See {Path(out) / ('report.md' if name == 'all' else name)}"), soft_wrap=True)
     if any(experiment.draw for experiment in chosen) and find_spec("matplotlib") is None:
-        results.print("Figures need a package: pip install isokern[plot]; then repeat the command", markup=False)
+        results.print("For figures, pip install isokern[plot] and repeat the command", markup=False)
 
 
 def _print_result(result: Result) -> None:
@@ -88,12 +88,12 @@ def _print_result(result: Result) -> None:
     if result.missing:
         results.print(Text(f"  Missing data sets: {', '.join(result.missing)}"), soft_wrap=True)
     if n_stopped := sum(map(is_stopped, result.records)):
-        results.print(Text(f"  {n_stopped} of {len(result.records)} measurements were stopped; the notes say why"))
+        results.print(Text(f"  {n_stopped} of {len(result.records)} measurements were stopped; see the notes"))
 
 
 @contextmanager
 def _progress(name: str, left: list[str], *, quiet: bool) -> Iterator[runner.Progress]:
-    """Give a function that shows the current cell of an experiment, and the experiments that are left."""
+    """Show progress during the block; yield a function that shows the current measurement and what comes after it."""
     columns = (
         SpinnerColumn(),
         BarColumn(bar_width=20),

@@ -54,15 +54,14 @@ class Prequential:
     1.0
     """
 
-    _NEEDS = "partial_fit"
+    _NEEDS, _CURE = "partial_fit", " Use holdout for learners that only have fit."
 
     def __init__(
         self, learner: Any, *, classes: ArrayLike | None = None, delay: int = 0, metrics: str | Iterable[str] = ()
     ) -> None:
         self.learner = as_learner(learner)
         if not hasattr(self.learner, self._NEEDS):
-            cure = " Use holdout for learners that only have fit." if hasattr(learner, "fit") else ""
-            raise ValueError(f"learner must have {self._NEEDS} or learn_one; got {type(learner).__name__}.{cure}")
+            raise ValueError(f"learner must have {self._NEEDS} or learn_one; got {type(learner).__name__}.{self._CURE}")
         if not is_integer(delay, at_least=0):
             raise ValueError(f"delay must be an integer of at least 0; got {delay!r}.")
         self._is_regressor = learns_numbers(self.learner)
@@ -230,7 +229,7 @@ class Prequential:
 class _Measured(Prequential):
     """Evaluate a fitted learner, which learns nothing more."""
 
-    _NEEDS = "predict"
+    _NEEDS, _CURE = "predict", ""
 
     def _predict(self, block: Block) -> NDArray[Any]:
         predictions = super()._predict(block)
