@@ -1,8 +1,8 @@
 """Online kernel learning with the Isolation Kernel."""
 
-from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING
+# Importing this package imports next to nothing: names are imported when they are first used, so that the command line
+# can handle Ctrl-C from its start. Type checkers take this name for true.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from isokern.feature_map import IsolationKernel
@@ -40,7 +40,10 @@ _MODULES = {"IsolationKernel": "feature_map", "load": "persistence", "merge": "m
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Import a public name or a submodule when it is first used, so that the command line starts at once."""
+        """Import a public name or a submodule when it is first used."""
+        from importlib import import_module
+        from importlib.util import find_spec
+
         if name in __all__:
             globals()[name] = getattr(import_module(f"isokern.{_MODULES.get(name, 'learners')}"), name)
         elif find_spec(f"isokern.{name}") is not None:

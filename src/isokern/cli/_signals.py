@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-
-def exit_at_once(number: int, frame: Any) -> None:
-    """Exit without unwinding; imports could turn a KeyboardInterrupt into another exception."""
-    os._exit(128 + number)
+from isokern.cli import exit_at_once
 
 
 @contextmanager
