@@ -6,6 +6,7 @@ import os
 import shutil
 
 import pytest
+from sklearn.base import clone
 
 import isokern
 from command_line import (
@@ -217,6 +218,13 @@ def test_a_forged_checkpoint_is_refused(name, stopped):
         persistence.write_file(path, state | {name: value})
         error = refusal(stopped, "--resume")
         assert any(text in error for text in ("checkpoint.isokern", "--resume needs ", "that it had at the checkpoint"))
+
+
+def test_an_unfitted_learner_in_a_checkpoint_is_refused(stopped):
+    path = stopped / "checkpoints" / "checkpoint.isokern"
+    state = persistence.read_file(path)
+    persistence.write_file(path, state | {"learner": clone(state["learner"])})
+    assert "learner must have learned rows. Remove checkpoints to start anew." in refusal(stopped, "--resume")
 
 
 @pytest.mark.filterwarnings("ignore")  # of labels that are too large

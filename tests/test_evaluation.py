@@ -377,6 +377,28 @@ def test_a_state_that_contradicts_itself_is_refused(name):
     np.testing.assert_equal(run.state(), before)
 
 
+FORGED_COUNTERS = {
+    "log_loss": ("LogLoss", [{"n": 0}, {"total": -1.0}, {"total": None}]),
+    "kappa": (
+        "Confusion",
+        [{"classes": [1, 0]}, {"classes": ["0", 1]}, {"counts": np.full((2, 2), -1)}],
+    ),
+    "auc": ("ScoreHistograms", [{"counts": np.ones((2, 3), dtype=np.int64)}, {"more": 1}]),
+}
+
+
+@pytest.mark.parametrize("metric", FORGED_COUNTERS)
+def test_a_counter_that_contradicts_itself_is_refused(metric):
+    run = Prequential(stream_learner(), metrics=[metric])
+    for X, y in make_blocks():
+        run.step(X, y)
+    state, (name, forgeries) = run.state(), FORGED_COUNTERS[metric]
+    for forged in forgeries:
+        with pytest.raises(ValueError, match=" must "):
+            run.restore(state | {"counters": {name: state["counters"][name] | forged}})
+    np.testing.assert_equal(run.restore(state).state(), state)
+
+
 @pytest.mark.parametrize(("name", "value"), [("delay", 2), ("metrics", ["f1"])])
 def test_a_state_is_restored_only_with_the_same_options(name, value):
     state = Prequential(stream_learner(), delay=1, metrics=["kappa"]).state()

@@ -159,6 +159,8 @@ class Run:
         need(_options(state["learner"]) == _options(self.learner), "learner must have the options of the run")
         self.evaluation = self._evaluation_of(state["learner"]).restore(state["evaluation"])
         need(self.result["n_seen"] <= state["n_rows"], "n_seen must be at most n_rows")
+        is_learned = hasattr(self.learner, "classes_") and state["n_rows"] > 0
+        need(is_learned or not state["evaluation"]["has_learned"], "learner must have learned rows")
         for name in _COUNTS:
             setattr(self, name, state[name])
 

@@ -33,10 +33,21 @@ class Counter:
         return counter
 
     def check(self, n_rows: int) -> None:
-        """Raise unless there is one non-negative sum of each name and ``n``, the number of rows, is right."""
+        """Raise ValueError unless this is a counter of ``n_rows`` rows."""
+
+
+class Sums(Counter):
+    """The base of counters that are sums: all numbers but ``mean`` are at least 0, and ``n`` is that of the rows."""
+
+    n: int
+
+    def check(self, n_rows: int) -> None:
+        """Raise ValueError unless the sums are those of ``n_rows`` rows."""
+        need(is_count(self.n) and self.n == n_rows, f"n must be the number of labelled rows, {n_rows}")
         sums = {name: value for name, value in vars(self).items() if name != "n"}
-        need(self.n == n_rows and is_count(self.n), f"n must be the number of labelled rows, {n_rows}")  # type: ignore[attr-defined]
         need(all(isinstance(value, float) for value in sums.values()), f"sums must be numbers; got {sums}")
+        is_negative = any(value < 0 for name, value in sums.items() if name != "mean")
+        need(not is_negative, f"sums must be at least 0; got {sums}")
 
 
 class Confusion(Counter):
@@ -61,7 +72,7 @@ class Confusion(Counter):
         np.add.at(self.counts, (np.searchsorted(classes, truth), np.searchsorted(classes, given.predictions)), 1)
 
     def check(self, n_rows: int) -> None:
-        """Raise unless the matrix has a row and a column for each class, and counts ``n_rows`` rows."""
+        """Raise ValueError unless the matrix has a row and a column for each class, and counts ``n_rows`` rows."""
         is_list = isinstance(self.classes, list) and all(isinstance(label, str | int | float) for label in self.classes)
         need(is_list and np.unique(self.classes).tolist() == self.classes, "classes must be sorted labels")
         need_array(self.counts, np.int64, 2, "counts")
@@ -88,7 +99,7 @@ class Confusion(Counter):
         return _ratio(n * float(self.counts.trace()) - by_chance, n * n - by_chance)
 
 
-class LogLoss(Counter):
+class LogLoss(Sums):
     """The sum of the negative logarithms of the true classes' probabilities."""
 
     needs = "probabilities"
@@ -110,7 +121,7 @@ class LogLoss(Counter):
         return _ratio(self.total, self.n)
 
 
-class Errors(Counter):
+class Errors(Sums):
     """Sums of a regressor's absolute and squared errors, and of the targets' squared deviations from their mean."""
 
     needs = "predictions"
@@ -158,7 +169,7 @@ class ScoreHistograms(Counter):
             self.counts[k] += np.bincount(score_bins(scores), minlength=_N_BINS)
 
     def check(self, n_rows: int) -> None:
-        """Raise unless there are two histograms of at most ``n_rows`` rows."""
+        """Raise ValueError unless there are two histograms of at most ``n_rows`` rows."""
         need_array(self.counts, np.int64, 2, "counts")
         need(self.counts.shape == (2, _N_BINS), f"counts must be 2 histograms of {_N_BINS} bins")
         need(_are_counts(self.counts, n_rows) and self.counts.sum() <= n_rows, f"counts must be of {n_rows} rows")
