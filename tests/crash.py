@@ -64,12 +64,13 @@ class Child:
         code = self.wait()
         assert code == 0, self.printed.read_text()
 
-    def expect_success_or_error(self):
-        """Return whether the process ended with an error, which must be one line."""
+    def expect_success_or_error(self, *reasons):
+        """Return whether the process ended with an error, which must be one line that gives one of the reasons."""
         code, printed = self.wait(), self.printed.read_text()
         if code == 0:
             return False
         assert code == 1 and printed.startswith("error: ") and printed.count("\n") == 1, printed
+        assert any(reason in printed for reason in reasons), printed
         return True
 
 
@@ -117,7 +118,8 @@ class Scene:
     def begin(self):
         """Kill a run when it has a checkpoint."""
         child = self.child()
-        while not (self.folder / "checkpoints" / "checkpoint.isokern").exists():
+        checkpoint = self.folder / "checkpoints" / "checkpoint.isokern"
+        while not checkpoint.exists() and os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             time.sleep(0.001)
         os.kill(child.pid, signal.SIGKILL)
         child.wait()
@@ -135,7 +137,8 @@ class Scene:
         """Run into a limit on the size of files; return whether that ended the run."""
         size = self.rng.randrange(1000, 50_000)
         self.begin()
-        return self.child(lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, -1))).expect_success_or_error()
+        child = self.child(lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, -1)))
+        return child.expect_success_or_error("File too large: ")
 
     def fill_a_small_disk(self):
         """Run on a file system of a few pages, if this user may mount one; return whether it ended the run."""
@@ -146,7 +149,7 @@ class Scene:
         if os.geteuid() or subprocess.run(mount, check=False, capture_output=True).returncode:
             return False
         try:
-            is_ended = self.child().expect_success_or_error()
+            is_ended = self.child().expect_success_or_error("No space left on device: ")
             left = {path.name for path in disk.iterdir()}
             assert left <= {"checkpoint.isokern", "lock"}, left
             kept = self.folder / "kept"
@@ -162,7 +165,8 @@ class Scene:
         self.begin()
         folder = self.folder / "checkpoints"
         folder.chmod(0o555)
-        is_ended = self.child(lambda: os.geteuid() or os.seteuid(65534)).expect_success_or_error()
+        child = self.child(lambda: os.geteuid() or os.seteuid(65534))
+        is_ended = child.expect_success_or_error("Permission denied: 'checkpoints", "Permission denied: 'records'")
         folder.chmod(0o755)
         assert is_ended
         return True
@@ -173,7 +177,7 @@ class Scene:
         child = self.child()
         time.sleep(self.rng.uniform(0, self.seconds))
         (self.folder / "checkpoints").rename(self.folder / "removed")
-        is_ended = child.expect_success_or_error()
+        is_ended = child.expect_success_or_error("must stay until the end", "in a folder that exists", "No such file")
         shutil.rmtree(self.folder / "removed")
         return is_ended
 
