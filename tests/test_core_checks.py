@@ -1,4 +1,4 @@
-"""The core refuses arrays that do not fit each other, whoever made them, before it reads or writes beyond them."""
+"""Check that the core rejects arrays that do not fit together, before it reads or writes out of bounds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from isokern import _core
 from isokern.partitionings import voronoi_map
 from isokern.rows import CsrRows
 
-T, PSI = 3, 4
+T, PSI = 3, 4  # partitionings, and cells of each
+CELLS, STARTS = np.zeros((2, T), dtype=np.uint8), np.arange(T + 1) * PSI
+TARGETS, RULE = np.zeros(2, dtype=np.int32), _core.Rule("hinge", 0.0, "constant", 1.0, 0.0, [0])
 
 
 def make_trees(**changes):
@@ -26,7 +28,7 @@ def make_trees(**changes):
     return _core.TreeMap(**arrays | changes)
 
 
-def test_a_sound_tree_is_taken():
+def test_a_valid_tree_maps_rows():
     cells = np.empty((2, 1), dtype=np.uint8)
     make_trees().apply(np.array([[0.0, 0.4], [0.0, 0.6]]), cells, 1)
     assert cells.tolist() == [[0], [1]]
@@ -36,7 +38,7 @@ BAD_TREES = {
     "a leaf's column outside": {"column": np.array([1, 2**31 - 1, 0], dtype=np.int32)},
     "a leaf's column below 0": {"column": np.array([1, -5, 0], dtype=np.int32)},
     "a split's column outside": {"column": np.array([2, 0, 0], dtype=np.int32)},
-    "a child beyond all numbers": {"left": np.array([2**31 - 1, -1, -2], dtype=np.int32)},
+    "the largest number as a child": {"left": np.array([2**31 - 1, -1, -2], dtype=np.int32)},
     "a child beyond the tree": {"left": np.array([2, -1, -2], dtype=np.int32)},
     "a child that is its parent": {"left": np.array([0, -1, -2], dtype=np.int32)},
     "a child of two nodes": {
@@ -45,7 +47,7 @@ BAD_TREES = {
         "left": np.array([1, 2, 4, -1, -1, -1], dtype=np.int32),
         "starts": np.array([0, 6]),
     },
-    "a cell beyond the cells": {"left": np.array([1, -1, -3], dtype=np.int32)},
+    "a cell outside": {"left": np.array([1, -1, -3], dtype=np.int32)},
     "no cells": {"n_cells": 0},
     "no columns": {"n_columns": 0},
     "starts that descend": {"starts": np.array([0, 4, 3])},
@@ -55,13 +57,13 @@ BAD_TREES = {
 
 
 @pytest.mark.parametrize("changes", BAD_TREES.values(), ids=BAD_TREES)
-def test_trees_that_point_outside_are_refused(changes):
+def test_invalid_trees_are_rejected(changes):
     with pytest.raises(ValueError, match=r"tree|forest"):
         make_trees(**changes)
 
 
 def apply_trees(trees, X):
-    """Return the cells of rows in one tree, and make sure that dense and sparse rows have the same."""
+    """Return the cells of rows in one tree; assert that they are the same for dense and sparse rows."""
     table = sparse.csr_array(X)
     dense, from_csr = np.empty((2, len(X), 1), dtype=np.uint8)
     trees.apply(X, dense, 1)
@@ -71,7 +73,7 @@ def apply_trees(trees, X):
 
 
 def rows_with(values, n_columns):
-    """Return rows that are zero but for column 1."""
+    """Return rows with the given values in column 1 and zeros elsewhere."""
     X = np.zeros((len(values), n_columns))
     X[:, 1] = values
     return X
@@ -79,13 +81,13 @@ def rows_with(values, n_columns):
 
 @pytest.mark.parametrize("n_columns", [100, 3000])
 @pytest.mark.parametrize("split", [0.5, 0.0, -0.0, -0.5, np.inf, -np.inf, np.nan])
-def test_dense_and_sparse_rows_fall_on_the_same_side_of_a_split_and_at_it(split, n_columns):
+def test_values_below_a_split_go_left_in_dense_and_sparse_rows(split, n_columns):
     trees = make_trees(split=np.array([split, 0.0, 0.0]), n_columns=n_columns)
     values = np.array([0.0, -0.0, 0.5, -0.5, 0.6, -0.6, 5e-324, -5e-324])
     np.testing.assert_array_equal(apply_trees(trees, rows_with(values, n_columns)), ~(values < split))
 
 
-def test_a_split_that_is_not_a_number_sends_no_row_left_and_hides_no_other_split():
+def test_a_nan_split_sends_all_rows_right_and_later_splits_still_apply():
     trees = make_trees(
         split=np.array([np.nan, 0.0, -0.5, 0.0, 0.0]),
         column=np.array([1, 0, 1, 0, 0], dtype=np.int32),
@@ -98,14 +100,14 @@ def test_a_split_that_is_not_a_number_sends_no_row_left_and_hides_no_other_split
 
 
 BAD_SAMPLES = {
-    "a point beyond": [[0, 2]],
+    "a point outside": [[0, 2]],
     "a point below 0": [[0, -1]],
     "no cells": [[]],
 }
 
 
 @pytest.mark.parametrize("samples", BAD_SAMPLES.values(), ids=BAD_SAMPLES)
-def test_samples_of_points_that_are_not_there_are_refused(samples):
+def test_samples_outside_the_points_are_rejected(samples):
     with pytest.raises(ValueError, match=r"(samples must be numbers of points|sizes must ascend)"):
         voronoi_map(np.zeros((2, 3)), np.array(samples, dtype=np.int32).reshape(1, -1), [len(samples[0])])
 
@@ -121,7 +123,7 @@ BAD_CSR = {
 
 
 @pytest.mark.parametrize(("columns", "starts"), BAD_CSR.values(), ids=BAD_CSR)
-def test_sparse_points_that_point_outside_are_refused(columns, starts):
+def test_invalid_csr_arrays_are_rejected(columns, starts):
     points = (np.ones(2), np.array(columns, dtype=np.int32), np.array(starts, dtype=np.int64), 5)
     with pytest.raises(ValueError, match="the columns of a CSR row must ascend and lie within the table"):
         voronoi_map(points, np.zeros((1, 1), dtype=np.int32), [1])
@@ -131,10 +133,10 @@ BAD_STARTS = {
     "none": [],
     "one": [0],
     "too few": [0, 4, 8],
-    "that descend": [0, 8, 4, 12],
-    "that stay": [0, 4, 4, 12],
+    "descending": [0, 8, 4, 12],
+    "repeated": [0, 4, 4, 12],
     "below 0": [-4, 0, 4, 8],
-    "that do not begin with 0": [4, 8, 12, 16],
+    "not from 0": [4, 8, 12, 16],
 }
 
 
@@ -142,53 +144,47 @@ BAD_STARTS = {
 @pytest.mark.parametrize(
     "function", ["score_primal", "score_dual", "learn_primal", "learn_dual", "are_cells", "sum_by_cell"]
 )
-def test_starts_that_do_not_ascend_from_0_are_refused(function, starts):
-    cells, starts = np.zeros((2, T), dtype=np.uint8), np.array(starts, dtype=np.int64)
+def test_starts_must_ascend_from_0(function, starts):
     weights, scores, clock = np.zeros((T * PSI, 1)), np.empty((2, 1)), _core.Clock()
-    targets, rule = np.zeros(2, dtype=np.int32), _core.Rule("hinge", 0.0, "constant", 1.0, 0.0, [0])
     arguments = {
         "score_primal": (weights, None, clock, False, scores, 1),
-        "score_dual": (cells, 2, weights, None, clock, scores, 1),
-        "learn_primal": (targets, None, rule, False, weights, None, None, clock, scores),
-        "learn_dual": (targets, None, rule, np.zeros_like(cells), 0, weights, None, clock, scores),
+        "score_dual": (CELLS, 2, weights, None, clock, scores, 1),
+        "learn_primal": (TARGETS, None, RULE, False, weights, None, None, clock, scores),
+        "learn_dual": (TARGETS, None, RULE, np.zeros_like(CELLS), 0, weights, None, clock, scores),
         "are_cells": (),
         "sum_by_cell": (scores, weights),
     }
     with pytest.raises(ValueError, match="partitioning"):
-        getattr(_core, function)(cells, starts, *arguments[function])
+        getattr(_core, function)(CELLS, np.array(starts, dtype=np.int64), *arguments[function])
 
 
 BAD_WEIGHTS = {"too few rows": (T * PSI - 1, 1), "no columns": (T * PSI, 0)}
 
 
 @pytest.mark.parametrize("shape", BAD_WEIGHTS.values(), ids=BAD_WEIGHTS)
-def test_weights_that_do_not_fit_the_cells_are_refused(shape):
-    cells, starts = np.zeros((2, T), dtype=np.uint8), np.arange(T + 1) * PSI
+def test_weights_must_have_a_row_per_cell_and_a_column(shape):
     with pytest.raises(ValueError, match="weights must have a row for each cell or support vector"):
-        _core.score_primal(cells, starts, np.zeros(shape), None, _core.Clock(), False, np.empty((2, shape[1])), 1)
+        _core.score_primal(CELLS, STARTS, np.zeros(shape), None, _core.Clock(), False, np.empty((2, shape[1])), 1)
 
 
 @pytest.mark.parametrize(
     "shapes", [((3, 1), (T * PSI, 1)), ((2, 1), (T * PSI - 1, 1)), ((2, 2), (T * PSI, 1))], ids=str
 )
-def test_sums_by_cell_that_do_not_fit_the_cells_are_refused(shapes):
-    cells, starts = np.zeros((2, T), dtype=np.uint8), np.arange(T + 1) * PSI
+def test_sums_by_cell_must_have_the_shape_of_cells_and_values(shapes):
     with pytest.raises(ValueError, match="must have"):
-        _core.sum_by_cell(cells, starts, *map(np.zeros, shapes))
+        _core.sum_by_cell(CELLS, STARTS, *map(np.zeros, shapes))
 
 
 @pytest.mark.parametrize("n", [-1, 3, 2**63 - 1])
-def test_more_support_vectors_than_there_is_room_for_are_refused(n):
-    cells, starts = np.zeros((2, T), dtype=np.uint8), np.arange(T + 1) * PSI
-    targets, rule = np.zeros(2, dtype=np.int32), _core.Rule("hinge", 0.0, "constant", 1.0, 0.0, [0])
+def test_support_vectors_must_have_room_for_all_rows(n):
     room, clock = np.zeros((4, T), dtype=np.uint8), _core.Clock()
     with pytest.raises(ValueError, match="there must be room for all rows"):
-        _core.learn_dual(cells, starts, targets, None, rule, room, n, np.zeros((4, 1)), None, clock, None)
+        _core.learn_dual(CELLS, STARTS, TARGETS, None, RULE, room, n, np.zeros((4, 1)), None, clock, None)
 
 
 BAD_CLOCKS = {
     "rounds below 0": (-1, 0, 1.0, 0.0),
-    "rounds beyond all streams": (2**62, 0, 1.0, 0.0),
+    "too many rounds": (2**62, 0, 1.0, 0.0),
     "support vectors below 0": (5, -1, 1.0, 0.0),
     "more support vectors than rounds": (5, 6, 1.0, 0.0),
     "a scale of 0": (5, 0, 0.0, 0.0),
@@ -200,13 +196,13 @@ BAD_CLOCKS = {
 
 
 @pytest.mark.parametrize("numbers", BAD_CLOCKS.values(), ids=BAD_CLOCKS)
-def test_a_clock_that_cannot_be_is_refused(numbers):
+def test_invalid_clocks_are_rejected(numbers):
     with pytest.raises(ValueError, match="a clock must have"):
         _core.Clock(*numbers)
 
 
 @pytest.mark.parametrize("rounds", [-1, 2**63 - 1])
-def test_rounds_that_cannot_be_are_refused_by_adaraker(rounds):
+def test_adaraker_rejects_an_invalid_number_of_rounds(rounds):
     model = _core.AdaRaker(
         np.ones(1), np.zeros((1, 2, 1, 4), np.float32), np.zeros((1, 2, 1)), np.zeros((1, 2)), 0.5, 0.0, False
     )
@@ -216,14 +212,14 @@ def test_rounds_that_cannot_be_are_refused_by_adaraker(rounds):
         model.learn(np.zeros((3, 2)), np.zeros(3, dtype=np.int32), None, rounds)
 
 
-def test_samples_beyond_all_memory_are_refused():
+def test_samples_that_exceed_memory_are_rejected():
     with pytest.raises(ValueError, match="must be fewer than"):
         _core.draw_samples(100, 2**61, 8, 0)
     with pytest.raises((ValueError, MemoryError)):
         _core.draw_samples(100, 2**58, 8, 0)
 
 
-def test_more_threads_than_a_system_gives_do_no_harm(run_script):
+def test_a_million_threads_are_capped_and_give_the_same_cells(run_script):
     found = run_script("""
 X = np.random.default_rng(0).normal(size=(200_000, 2))
 one = IsolationKernel(n_partitionings=1, n_cells=4, random_state=0, n_jobs=1).fit(X)
