@@ -6,6 +6,7 @@ import os
 import shutil
 
 import pytest
+from fuzz_files import forge
 from sklearn.base import clone
 
 import isokern
@@ -24,7 +25,6 @@ from command_line import (
     whole_run,
     write_files,
 )
-from fuzz_files import forge
 from isokern import persistence
 from isokern.cli._lock import FolderLock
 from isokern.cli._run import Run
