@@ -19,6 +19,7 @@ import pooch
 import pytest
 from scipy import sparse
 
+from command_line import succeed
 from isokern.data import list_datasets, load_dataset
 from isokern.data.datasets import DatasetInfo
 from paper_tables import paper_text
@@ -272,6 +273,17 @@ def test_the_log_says_that_a_download_has_no_known_checksum(site, caplog):
     assert [re.sub(".*/", "", message) for message in caplog.messages] == [
         f"{file} has no known checksum: only its format and number of rows are checked." for file in PACKED
     ]
+
+
+def test_the_command_line_lists_which_checksums_are_known(tmp_path):
+    words = [line.split() for line in succeed(tmp_path, "data", "--folder", tmp_path).out.splitlines()]
+    assert words[0][-2:] == ["files", "SHA-256"]
+    listed = {line[0]: line[-1] for line in words[1:]}
+    assert {name: listed[name] for name in ("mnist", "a9a", "url")} == {
+        "mnist": "known",
+        "a9a": "partly",
+        "url": "unknown",
+    }
 
 
 def test_the_known_checksums_are_those_of_the_real_files(data_set):
