@@ -29,7 +29,7 @@ def megabytes(field):
 def run_script(tmp_path):
     """Return a function that runs Python code in a process of its own and returns what it printed."""
 
-    def run(code, *arguments, timeout=60):
+    def run(code, *arguments, timeout=600):
         script = tmp_path / "script.py"
         script.write_text(IN_A_SCRIPT + code)
         done = subprocess.run(
