@@ -42,6 +42,56 @@ test-recipes: $(VENV)/.installed-recipes  ## run the code of the Spark and Ray r
 fuzz: $(VENV)/.installed-test  ## read damaged and forged files for MINUTES (default 5); keeps those that fail in fuzz-found
 	@PYTHONPATH=tests $(BIN)/python -m fuzz --minutes $(or $(MINUTES),5) $(ARGS)
 
+# The next three build the core with flags of their own, each in a separate environment.
+CORE_TESTS := $(patsubst %,tests/test_%.py,adaraker bad_input budgets core_checks feature_map fogd golden grid kernel \
+    libsvm libsvm_writing nested nogd ogd one_by_one online_loop partitionings persistence_hostile rival_scaling rivals \
+    rows scaling svc svm threads voronoi)
+
+# Options of the address sanitizer:
+# - No search for leaks: the interpreter leaves memory behind at its exit, and every call of the core comes from it.
+# - A malloc that is too large returns null, as without the sanitizer, so that NumPy can raise MemoryError.
+# - Short quarantine, for the tests that measure memory.
+# libstdc++ is loaded first, because the sanitizer looks for __cxa_throw before the interpreter loads it.
+# Left out: a test that limits the address space, of which the sanitizer reserves terabytes, and one that runs the
+# instruction sets, which the loop does.
+sanitize:  ## run the core's tests with the address and undefined-behaviour sanitizers, on each instruction set
+	@CMAKE_ARGS=-DISOKERN_SANITIZE=address,undefined,float-cast-overflow \
+	    $(MAKE) --no-print-directory VENV=$(VENV)-sanitize $(VENV)-sanitize/.installed-test
+	@export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:quarantine_size_mb=16 UBSAN_OPTIONS=print_stacktrace=1 \
+	    OMP_WAIT_POLICY=passive; \
+	preload="$$(for name in asan ubsan stdc++; do $(CXX) -print-file-name=lib$$name.so; done | xargs)"; \
+	for ISOKERN_ISA in baseline avx2 avx512 avx512vnni; do \
+	    export ISOKERN_ISA; \
+	    used="$$(LD_PRELOAD="$$preload" $(VENV)-sanitize/bin/python -c 'from isokern import _core; print(_core.instruction_set())')"; \
+	    [ "$$used" = "$$ISOKERN_ISA" ] || { echo "$$ISOKERN_ISA: not on this CPU"; continue; }; \
+	    echo "$$ISOKERN_ISA"; \
+	    LD_PRELOAD="$$preload" $(VENV)-sanitize/bin/pytest -n auto -q \
+	        -k "not narrower_instruction_sets and not hundreds_of_forgeries" $(or $(ARGS),$(CORE_TESTS)); \
+	done
+
+# Archer tells the sanitizer how OpenMP's threads wait for each other; GNU's runtime would give false alarms.
+CLANG ?= clang++
+THREAD_TESTS := $(patsubst %,tests/test_%.py,adaraker grid kernels libsvm nested ogd rivals svm threads voronoi)
+tsan:  ## run the tests of threaded loops with the thread sanitizer; needs CLANG, clang 16 or newer with OpenMP
+	@[ "$$(echo __clang_major__ | $(CLANG) -E -P -x c++ - 2>&1 || true)" -ge 16 ] 2>/dev/null || { \
+	    echo "make tsan needs clang 16 or newer, its sanitizers and LLVM's OpenMP; on Debian 12:"; \
+	    echo "apt-get install clang-19 libclang-rt-19-dev libomp-19-dev llvm-19; make tsan CLANG=clang++-19"; exit 1; }
+	@CXX=$(CLANG) CMAKE_ARGS=-DISOKERN_SANITIZE=thread \
+	    $(MAKE) --no-print-directory VENV=$(VENV)-tsan $(VENV)-tsan/.installed-test
+	@LD_PRELOAD="$$($(CLANG) -print-file-name=libclang_rt.tsan-$$(uname -m).so)" \
+	    OMP_TOOL_LIBRARIES="$$($(CLANG) -print-resource-dir)/../../libarcher.so" OMP_NUM_THREADS=4 OMP_WAIT_POLICY=passive \
+	    TSAN_OPTIONS=ignore_noninstrumented_modules=1:halt_on_error=1:die_after_fork=0:external_symbolizer_path="$$($(CLANG) -print-prog-name=llvm-symbolizer)" \
+	    $(VENV)-tsan/bin/pytest -q $(or $(ARGS),$(THREAD_TESTS))
+
+coverage:  ## measure the coverage of src/ and cpp/ by the tests, by line and by branch
+	@CMAKE_ARGS=-DISOKERN_COVERAGE=ON \
+	    $(MAKE) --no-print-directory VENV=$(VENV)-coverage $(VENV)-coverage/.installed-coverage
+	@rm -f .coverage .coverage.*; find $(VENV)-coverage/build -name '*.gcda' -delete
+	@$(VENV)-coverage/bin/coverage run -m pytest -n auto $(ARGS)
+	@$(VENV)-coverage/bin/coverage combine -q
+	@$(VENV)-coverage/bin/coverage report
+	@$(VENV)-coverage/bin/gcovr --object-directory $(VENV)-coverage/build $(VENV)-coverage/build
+
 lint: $(VENV)/.installed-lint  ## check style, types and import layers
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
