@@ -90,7 +90,7 @@ coverage:  ## measure the coverage of src/ and cpp/ by the tests, by line and by
 	@$(VENV)-coverage/bin/coverage run -m pytest -n auto $(ARGS)
 	@$(VENV)-coverage/bin/coverage combine -q
 	@$(VENV)-coverage/bin/coverage report
-	@$(VENV)-coverage/bin/gcovr --object-directory $(VENV)-coverage/build $(VENV)-coverage/build
+	@$(VENV)-coverage/bin/gcovr --txt-summary --object-directory $(VENV)-coverage/build $(VENV)-coverage/build
 
 lint: $(VENV)/.installed-lint  ## check style, types and import layers
 	$(BIN)/ruff check
