@@ -8,7 +8,8 @@ SHELL := bash
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-gpu test-recipes fuzz lint format bench bench-gpu scaling wheel crash clean
+.PHONY: help demo test test-gpu test-recipes fuzz crash sanitize tsan coverage lint format bench bench-gpu scaling wheel \
+    clean
 
 PYTHON ?= python3
 # Each interpreter has its own environment, so that switching between them rebuilds nothing.
