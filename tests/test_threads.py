@@ -1,18 +1,22 @@
-"""Check threads and processes: cells never depend on them."""
+"""Check threads and processes: cells never depend on them, and models can be read while they are learned."""
 
 from __future__ import annotations
 
+import pickle
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from scipy import linalg, sparse
+from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from isokern import IsolationKernel, NOGDClassifier
+from isokern import IKOGDClassifier, IKOGDRegressor, IsolationKernel, NOGDClassifier, OGDClassifier
 from isokern.checks import one_thread_if_small
-from learning import every
+from isokern.learners import commits
+from learning import DUAL, FEW_RIVALS, IKOGD, RIVALS, answers, every, make_stream, stream_learner
 
 PARTITIONINGS = ["tree", "voronoi"]
 
@@ -137,6 +141,133 @@ if __name__ == "__main__":
     print(all(np.array_equal(cells, expected) for cells in found))
 """
     assert run_script(FORK + USE_THREADS + code, "voronoi", backend) == "True"
+
+
+# Models that one thread learns while others read them
+
+READ = {
+    **IKOGD,
+    **FEW_RIVALS,
+    "late classes": stream_learner(average=True),
+    "naive": stream_learner(evaluation="naive", schedule="decaying", shrinkage=0.1),
+    "late classes, dual": stream_learner(**DUAL),
+    "OGD, random": RIVALS["OGD, random"],
+    "OGD, isolation kernel": OGDClassifier(IsolationKernel(n_partitionings=6, n_cells=8, random_state=0), n_initial=50),
+}
+
+
+def read(model, X):
+    """Return the probabilities of a model, or its scores, as bytes."""
+    found = model.predict_proba(X) if hasattr(model, "predict_proba") else answers(model, X)
+    return found.tobytes()
+
+
+@pytest.fixture
+def busy_threads(monkeypatch):
+    """Let Python switch threads often, and learn small blocks."""
+    monkeypatch.setattr(commits, "BLOCK", 20)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(interval)
+
+
+@pytest.mark.usefixtures("busy_threads")
+@every("model", READ)
+def test_a_model_is_read_before_or_after_a_block_never_between(model):
+    X, y, weights = make_stream(600)
+    y = np.where(np.arange(600) < 300, np.minimum(y, 1), y)  # the third class comes late
+    model = clone(model).set_params(n_jobs=1)
+    is_open = isinstance(model, IKOGDClassifier | IKOGDRegressor)
+    options = {} if is_open else {"classes": np.unique(y)}
+    model.partial_fit(X[:100], y[:100], sample_weight=weights[:100], **options)
+    twin = pickle.loads(pickle.dumps(model))
+    expected = {read(twin, X[:3])}
+    for begin in range(100, 600, 20):
+        part = slice(begin, begin + 20)
+        expected.add(read(twin.partial_fit(X[part], y[part], sample_weight=weights[part]), X[:3]))
+    is_over, found = threading.Event(), []
+
+    def read_often(get):
+        together.wait(timeout=60)
+        seen = {read(get(), X[:3])}
+        while not is_over.is_set():
+            seen.add(read(get(), X[:3]))
+        return seen
+
+    def learn():
+        together.wait(timeout=60)
+        try:
+            model.partial_fit(X[100:], y[100:], sample_weight=weights[100:])
+        finally:
+            is_over.set()
+
+    together = threading.Barrier(3)
+    with ThreadPoolExecutor(3) as pool:
+        readers = [pool.submit(read_often, get) for get in (lambda: model, lambda: pickle.loads(pickle.dumps(model)))]
+        pool.submit(learn).result()
+        found = [reader.result() for reader in readers]
+    assert found[0] <= expected
+    assert found[1] <= expected
+    assert read(model, X[:3]) == read(twin, X[:3])
+
+
+@pytest.mark.usefixtures("busy_threads")
+@every("model", READ)
+def test_two_threads_that_learn_take_turns(model):
+    X, y, _ = make_stream(300)
+    model = clone(model)
+    options = {} if isinstance(model, IKOGDClassifier | IKOGDRegressor) else {"classes": np.unique(y)}
+    together = threading.Barrier(2)
+
+    def learn(half):
+        together.wait(timeout=60)
+        model.partial_fit(X[half], y[half], **options)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(learn, [slice(150), slice(150, 300)]))
+    assert model.n_rows_seen_ == 300
+    assert np.isfinite(answers(model, X)).all()
+
+
+LEARN_AND_FORK = """
+import os, signal, sys, threading
+from isokern import IKOGDClassifier, OGDClassifier
+
+X = np.random.default_rng(0).normal(size=(3000, 4))
+y = (X[:, 0] * X[:, 1] > 0).astype(int)
+model = {"IKOGD": IKOGDClassifier(n_cells=64), "OGD": OGDClassifier(gamma=0.1)}[sys.argv[1]].fit(X[:1500], y[:1500])
+is_over = threading.Event()
+
+def work(call):
+    while not is_over.is_set():
+        call()
+
+def is_whole():
+    signal.alarm(60)  # ends a child that hangs
+    state = getattr(model, "learned_", None)
+    book, clock = (state.book, state.model.clock) if state else (model.class_book_, model.model_.clock)
+    rows = model.n_rows_seen_
+    model.predict(X[:10])
+    return book.counts.sum() == clock.rounds and model.partial_fit(X[:10], y[:10]).n_rows_seen_ == rows + 10
+
+calls = lambda: model.partial_fit(X[:200], y[:200]), lambda: model.predict(X)
+threads = [threading.Thread(target=work, args=(call,)) for call in calls]
+for thread in threads:
+    thread.start()
+for _ in range(6):
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if is_whole() else 1)
+    print(os.waitpid(child, 0)[1] == 0)
+is_over.set()
+"""
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("name", ["IKOGD", "OGD"])
+def test_a_process_forked_while_threads_learn_and_predict_has_a_whole_model(name, run_script):
+    assert set(run_script(LEARN_AND_FORK, name).split()) == {"True"}
 
 
 # BLAS

@@ -2,12 +2,14 @@
 //
 // In: NumPy arrays of cells, starts, targets and weights. Out: the same arrays changed in place, or new ones. Shapes
 // are checked here, because the core trusts its arguments; cell numbers are not, callers check them once with
-// are_cells. All loops release the GIL.
+// are_cells. All loops release the GIL. Primal models are changed in place, under the lock of their clock.
 #include "bindings/rules.hpp"
 
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <mutex>
+#include <shared_mutex>
 #include <string>
 
 #include <nanobind/stl/string.h>
@@ -21,6 +23,8 @@ namespace isokern::bindings {
 namespace {
 
 using bindings::view; // the overloads below would hide it
+
+constexpr std::int64_t kRowsPerLock = 8192; // scored before a writer may go on
 
 template <class Array> void check_weights(const Array &table, std::int64_t n_rows, std::size_t n_columns) {
     if (static_cast<std::int64_t>(table.shape(0)) < n_rows || table.shape(1) != n_columns || n_columns == 0)
@@ -62,8 +66,9 @@ double *view(const OptionalOutput &scores, std::int64_t n_rows, std::int64_t n_c
 
 void learn_primal(const CellsArgument &cells, const Vector<std::int64_t> &starts, const TargetArgument &targets,
                   const OptionalVector &row_weights, const Rule &rule, bool naive, const Output<double> &values,
-                  const OptionalOutput &sums, const OptionalOutput &squares, Clock &clock,
-                  const OptionalOutput &scores) {
+                  const OptionalOutput &sums, const OptionalOutput &squares, Clock &clock, const OptionalOutput &scores,
+                  const Copies &copies) {
+    check(copies);
     std::visit(
         [&](const auto &array) {
             const auto rows = view(array, starts);
@@ -75,23 +80,43 @@ void learn_primal(const CellsArgument &cells, const Vector<std::int64_t> &starts
             const double *factors = view(row_weights, rows.n_rows);
             double *out = view(scores, rows.n_rows, weights.n_columns);
             const nb::gil_scoped_release release;
+            const std::unique_lock lock(clock.lock);
             isokern::learn_primal(rows, any, factors, rule.loss, rule.step, naive, weights, clock, out);
+            copy_all(copies);
         },
         cells);
 }
 
 void score_primal(const CellsArgument &cells, const Vector<std::int64_t> &starts, const Table<double> &values,
-                  const OptionalTable &sums, const Clock &clock, bool naive, const Output<double> &scores,
-                  int threads) {
+                  const OptionalTable &sums, const Clock &clock, bool naive, const Output<double> &scores, int threads,
+                  const Copies &copies) {
+    check(copies);
     std::visit(
         [&](const auto &array) {
             const auto rows = view(array, starts);
             const WeightView weights = view(values, sums, rows.n_cells());
             double *out = view(scores, rows.n_rows, weights.n_columns);
             const nb::gil_scoped_release release;
-            isokern::score_primal(rows, weights, clock, naive, out, threads);
+            for (std::int64_t begin = 0; begin == 0 || begin < rows.n_rows; begin += kRowsPerLock) {
+                auto some = rows;
+                some.cells = rows.row(begin);
+                some.n_rows = std::min(kRowsPerLock, rows.n_rows - begin);
+                const std::shared_lock lock(clock.lock);
+                isokern::score_primal(some, weights, clock, naive, out + begin * weights.n_columns, threads);
+                if (begin + some.n_rows == rows.n_rows)
+                    copy_all(copies);
+            }
         },
         cells);
+}
+
+// Copies arrays of a model that another thread may learn; returns its clock at the same moment.
+Clock copy_model(const Clock &clock, const Copies &copies) {
+    check(copies);
+    const nb::gil_scoped_release release;
+    const std::shared_lock lock(clock.lock);
+    copy_all(copies);
+    return clock;
 }
 
 void sum_by_cell(const CellsArgument &cells, const Vector<std::int64_t> &starts, const Table<double> &values,
@@ -178,13 +203,14 @@ bool are_cells(const CellsArgument &cells, const Vector<std::int64_t> &starts) {
 }
 
 // Checks a clock that Python has stored, for example in a file.
-Clock make_clock(std::int64_t rounds, std::int64_t n_support, double scale, double scale_sum) {
+Clock make_clock(std::int64_t rounds, std::int64_t n_support, double scale, double scale_sum, std::int64_t n_rows) {
     const bool is_sound = rounds >= 0 && rounds <= kLargestRound && n_support >= 0 && n_support <= rounds &&
-                          scale > 0.0 && scale <= 1.0 && scale_sum >= 0.0 && scale_sum <= static_cast<double>(rounds);
+                          scale > 0.0 && scale <= 1.0 && scale_sum >= 0.0 && scale_sum <= static_cast<double>(rounds) &&
+                          n_rows >= 0 && n_rows <= rounds;
     if (!is_sound)
-        throw std::invalid_argument("a clock must have 0 <= n_support <= rounds, 0 < scale <= 1 and 0 <= scale_sum <= "
-                                    "rounds.");
-    return {rounds, n_support, scale, scale_sum};
+        throw std::invalid_argument("a clock must have 0 <= n_support <= rounds, 0 < scale <= 1, 0 <= scale_sum <= "
+                                    "rounds and 0 <= n_rows <= rounds.");
+    return {rounds, n_support, scale, scale_sum, n_rows};
 }
 
 template <class Cell> void register_dual(nb::module_ &m) {
@@ -202,31 +228,39 @@ template <class Cell> void register_dual(nb::module_ &m) {
 void register_online(nb::module_ &m) {
     using namespace nb::literals;
 
-    nb::class_<Rule>(m, "Rule").def(
-        "__init__",
-        [](Rule *self, const std::string &loss, double epsilon, const std::string &schedule, double rate,
-           double shrinkage, const std::vector<std::int64_t> &counted_from) {
-            new (self) Rule{loss_by_name(loss, epsilon), {schedule_by_name(schedule), rate, shrinkage, counted_from}};
-        },
-        "loss"_a, "epsilon"_a, "schedule"_a, "rate"_a, "shrinkage"_a, "counted_from"_a);
+    nb::class_<Rule>(m, "Rule")
+        .def_prop_ro("is_new", [](const Rule &rule) { return rule.step.is_new; })
+        .def(
+            "__init__",
+            [](Rule *self, const std::string &loss, double epsilon, const std::string &schedule, double rate,
+               double shrinkage, const std::vector<std::int64_t> &counted_from, bool is_new) {
+                const Step step{schedule_by_name(schedule), rate, shrinkage, counted_from, is_new};
+                new (self) Rule{loss_by_name(loss, epsilon), step};
+            },
+            "loss"_a, "epsilon"_a, "schedule"_a, "rate"_a, "shrinkage"_a, "counted_from"_a, "is_new"_a = true);
 
     nb::class_<Clock>(m, "Clock")
         .def(
             "__init__",
-            [](Clock *self, std::int64_t rounds, std::int64_t n_support, double scale, double scale_sum) {
-                new (self) Clock(make_clock(rounds, n_support, scale, scale_sum));
-            },
-            "rounds"_a = 0, "n_support"_a = 0, "scale"_a = 1.0, "scale_sum"_a = 0.0)
+            [](Clock *self, std::int64_t rounds, std::int64_t n_support, double scale, double scale_sum,
+               std::int64_t n_rows) { new (self) Clock(make_clock(rounds, n_support, scale, scale_sum, n_rows)); },
+            "rounds"_a = 0, "n_support"_a = 0, "scale"_a = 1.0, "scale_sum"_a = 0.0, "n_rows"_a = 0)
         .def_ro("rounds", &Clock::rounds)
         .def_ro("n_support", &Clock::n_support)
         .def_ro("scale", &Clock::scale)
-        .def_ro("scale_sum", &Clock::scale_sum);
+        .def_ro("scale_sum", &Clock::scale_sum)
+        .def_ro("n_rows", &Clock::n_rows);
 
     m.def("learn_primal", &learn_primal, "cells"_a.noconvert(), "starts"_a.noconvert(), "targets"_a.noconvert(),
           "row_weights"_a.noconvert().none(), "rule"_a, "naive"_a, "values"_a.noconvert(), "sums"_a.noconvert().none(),
-          "squares"_a.noconvert().none(), "clock"_a, "scores"_a.noconvert().none());
+          "squares"_a.noconvert().none(), "clock"_a, "scores"_a.noconvert().none(), "copies"_a.noconvert() = Copies());
     m.def("score_primal", &score_primal, "cells"_a.noconvert(), "starts"_a.noconvert(), "values"_a.noconvert(),
-          "sums"_a.noconvert().none(), "clock"_a, "naive"_a, "scores"_a.noconvert(), "threads"_a);
+          "sums"_a.noconvert().none(), "clock"_a, "naive"_a, "scores"_a.noconvert(), "threads"_a,
+          "copies"_a.noconvert() = Copies());
+    m.def("copy_model", &copy_model, "clock"_a, "copies"_a.noconvert());
+    m.def("before_fork", &before_fork, nb::call_guard<nb::gil_scoped_release>());
+    m.def("after_fork_in_parent", &after_fork_in_parent);
+    m.def("after_fork_in_child", &after_fork_in_child);
     m.def("sum_by_cell", &sum_by_cell, "cells"_a.noconvert(), "starts"_a.noconvert(), "values"_a.noconvert(),
           "sums"_a.noconvert());
     nb::class_<SvmRule>(m, "SvmRule")

@@ -4,6 +4,8 @@
 // because the core trusts its arguments. Learning and scoring release the GIL.
 #include "bindings/rules.hpp"
 
+#include <mutex>
+#include <shared_mutex>
 #include <string>
 
 #include <nanobind/stl/string.h>
@@ -44,6 +46,11 @@ void add_points(KernelMachine &machine, const RowsArgument &rows, const Table<do
         view(rows));
 }
 
+void check_points(const KernelMachine &machine, std::int64_t n) {
+    if (n < 0 || n > machine.points().size())
+        throw std::invalid_argument("n_points must be at most the number of support vectors.");
+}
+
 void learn_machine(KernelMachine &machine, const RowsArgument &rows, const TargetArgument &targets,
                    const OptionalVector &row_weights, const Rule &rule, Clock &clock, int threads) {
     const AnyRows any = view(rows);
@@ -53,13 +60,14 @@ void learn_machine(KernelMachine &machine, const RowsArgument &rows, const Targe
             const AnyTarget target = view(targets, table.n_rows);
             const double *factors = view(row_weights, table.n_rows);
             const nb::gil_scoped_release release;
+            const std::unique_lock lock(machine.lock());
             machine.learn(table, target, factors, rule.loss, rule.step, clock, threads);
         },
         any);
 }
 
-void score_machine(const KernelMachine &machine, const RowsArgument &rows, std::int64_t averaged_rounds,
-                   const Output<double> &scores, int threads) {
+void score_machine(const KernelMachine &machine, const RowsArgument &rows, std::int64_t n_points,
+                   std::int64_t averaged_rounds, const Output<double> &scores, int threads) {
     const AnyRows any = view(rows);
     std::visit(
         [&](const auto &table) {
@@ -67,20 +75,42 @@ void score_machine(const KernelMachine &machine, const RowsArgument &rows, std::
                 static_cast<std::int64_t>(scores.shape(1)) != machine.n_scores())
                 throw std::invalid_argument("scores must have one row per row and one column per score.");
             const nb::gil_scoped_release release;
-            machine.score(table, averaged_rounds, scores.data(), threads);
+            const std::shared_lock lock(machine.lock());
+            check_points(machine, n_points);
+            machine.score(table, n_points, averaged_rounds, scores.data(), threads);
         },
         any);
 }
 
-// The support vectors as CSR arrays, their coefficients (n_scores x n, flattened) and their births.
-nb::tuple support_of(const KernelMachine &machine) {
-    const KernelPoints &points = machine.points();
-    std::vector<double> alpha;
-    for (std::int64_t k = 0; k < machine.n_scores(); ++k)
-        alpha.insert(alpha.end(), machine.alpha(k).begin(), machine.alpha(k).end());
-    return nb::make_tuple(to_array(std::vector(points.stored_values())), to_array(std::vector(points.stored_columns())),
-                          to_array(std::vector(points.stored_starts())), to_array(std::move(alpha)),
-                          to_array(std::vector(machine.births())));
+template <class T> std::vector<T> first(const std::vector<T> &values, std::int64_t n) {
+    return {values.begin(), values.begin() + n};
+}
+
+// The first n support vectors as CSR arrays, their coefficients (n_scores x n, flattened) and their births.
+auto support_of(const KernelMachine &machine, std::int64_t n) {
+    std::vector<double> values, alpha;
+    std::vector<std::int32_t> columns;
+    std::vector<std::int64_t> starts, births;
+    {
+        const nb::gil_scoped_release release;
+        const std::shared_lock lock(machine.lock());
+        check_points(machine, n);
+        const KernelPoints &points = machine.points();
+        starts = first(points.stored_starts(), n + 1);
+        values = first(points.stored_values(), starts.back());
+        columns = first(points.stored_columns(), starts.back());
+        births = first(machine.births(), n);
+        for (std::int64_t k = 0; k < machine.n_scores(); ++k)
+            alpha.insert(alpha.end(), machine.alpha(k).begin(), machine.alpha(k).begin() + n);
+    }
+    return std::make_tuple(to_array(std::move(values)), to_array(std::move(columns)), to_array(std::move(starts)),
+                           to_array(std::move(alpha)), to_array(std::move(births)));
+}
+
+std::int64_t size_of(const KernelMachine &machine) {
+    const nb::gil_scoped_release release;
+    const std::shared_lock lock(machine.lock());
+    return machine.points().size();
 }
 
 void learn_linear(const Table<double> &features, const TargetArgument &targets, const OptionalVector &row_weights,
@@ -192,9 +222,10 @@ void register_rivals(nb::module_ &m) {
         .def("add", &add_points, "rows"_a.noconvert(), "alpha"_a.noconvert(), "births"_a.noconvert())
         .def("learn", &learn_machine, "rows"_a.noconvert(), "targets"_a.noconvert(), "row_weights"_a.noconvert().none(),
              "rule"_a, "clock"_a, "threads"_a)
-        .def("score", &score_machine, "rows"_a.noconvert(), "averaged_rounds"_a, "scores"_a.noconvert(), "threads"_a)
-        .def("support", &support_of)
-        .def_prop_ro("size", [](const KernelMachine &machine) { return machine.points().size(); });
+        .def("score", &score_machine, "rows"_a.noconvert(), "n_points"_a, "averaged_rounds"_a, "scores"_a.noconvert(),
+             "threads"_a)
+        .def("support", &support_of, "n_points"_a)
+        .def_prop_ro("size", &size_of);
 
     m.def("learn_linear", &learn_linear, "features"_a.noconvert(), "targets"_a.noconvert(),
           "row_weights"_a.noconvert().none(), "rule"_a, "values"_a.noconvert(), "sums"_a.noconvert().none(),

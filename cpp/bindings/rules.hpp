@@ -4,9 +4,11 @@
 // checked here, because the core trusts its arguments.
 #pragma once
 
+#include <cstring>
 #include <optional>
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 
 #include "bindings/arrays.hpp"
 #include "online/online.hpp"
@@ -17,6 +19,23 @@ using TargetArgument = std::variant<Vector<std::int32_t>, Vector<double>>;
 using OptionalVector = std::optional<Vector<double>>;
 using OptionalOutput = std::optional<Output<double>>;
 using OptionalTable = std::optional<Table<double>>;
+
+// Arrays to copy, (to, from), in the same step in which rows are learned or scored.
+using Copies = std::vector<
+    std::pair<nb::ndarray<nb::c_contig, nb::device::cpu>, nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>>>;
+
+inline void check(const Copies &copies) {
+    for (const auto &[to, from] : copies)
+        if (to.dtype() != from.dtype() || to.nbytes() != from.nbytes())
+            throw std::invalid_argument("copies must be pairs of arrays of the same dtype and size.");
+}
+
+// Call check() first, with the GIL; this needs none.
+inline void copy_all(const Copies &copies) {
+    for (const auto &[to, from] : copies)
+        if (from.nbytes() > 0)
+            std::memcpy(to.data(), from.data(), from.nbytes());
+}
 
 // More rounds than any stream has, yet few enough that counting further does not overflow.
 constexpr std::int64_t kLargestRound = std::int64_t{1} << 61;

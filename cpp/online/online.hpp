@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "online/losses.hpp"
+#include "online/model_lock.hpp"
 
 namespace isokern {
 
@@ -42,6 +43,7 @@ struct Step {
     double rate;      // eta
     double shrinkage; // lambda: each round multiplies the weights by 1 - eta lambda
     CountedFrom counted_from;
+    bool is_new = true; // whether the rows are learned for the first time, not in a further pass
 
     double rate_in(std::int64_t round) const {
         return schedule == Schedule::decaying ? rate / std::sqrt(static_cast<double>(round)) : rate;
@@ -56,7 +58,9 @@ struct Clock {
     std::int64_t rounds = 0;
     std::int64_t n_support = 0; // support vectors: rows that changed the weights
     double scale = 1.0;
-    double scale_sum = 0.0; // of scale over the rounds
+    double scale_sum = 0.0;      // of scale over the rounds
+    std::int64_t n_rows = 0;     // rows; further passes over them are only rounds
+    mutable ModelLock lock = {}; // of the model that the clock belongs to, if it is changed in place
 };
 
 // The target of row r for the score in column k: +1 in the column of its class and -1 in the others (one-vs-rest), or

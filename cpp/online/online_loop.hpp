@@ -111,6 +111,7 @@ void learn_rows(Model &model, std::int64_t n_rows, std::int64_t n_columns, const
         clock.n_support += is_support;
         clock.scale_sum += clock.scale;
         ++clock.rounds;
+        clock.n_rows += step.is_new;
         model.end_row();
     }
 }

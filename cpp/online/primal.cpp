@@ -73,7 +73,8 @@ class NaiveGather {
 // scale to become one of v.
 class Stepper {
   public:
-    Stepper(Weights weights, const Step &step) : weights_(weights), step_(step) {}
+    Stepper(Weights weights, const Step &step, std::int64_t t)
+        : deltas_(static_cast<std::size_t>(t)), weights_(weights), step_(step) {}
 
     template <class Row> void take(const Row &row, std::int64_t k, double g, double rate, const Clock &clock) {
         if (step_.schedule == Schedule::adagrad)
@@ -102,7 +103,6 @@ class Stepper {
     // In separate short loops, so that the compiler vectorises roots and divisions.
     template <class Row> void move_each(const Row &row, std::int64_t k, double g, double rate, const Clock &clock) {
         const double square = g * g, size = std::abs(g), factor = -rate * g / clock.scale;
-        deltas_.resize(static_cast<std::size_t>(row.t));
         double *deltas = deltas_.data();
         for (std::int64_t i = 0; i < row.t; ++i)
             deltas[i] = weights_.squares[row[i] * weights_.n_columns + k] += square;
@@ -117,7 +117,7 @@ class Stepper {
                 weights_.sums[row[i] * weights_.n_columns + k] += deltas[i] * clock.scale_sum;
     }
 
-    std::vector<double> deltas_;
+    std::vector<double> deltas_; // allocated before any weight changes
     Weights weights_;
     Step step_;
 };
@@ -127,7 +127,7 @@ template <class Row, class AnyGather> class Primal {
   public:
     Primal(const Row &first, std::int64_t n_cells, Weights weights, const Step &step, AnyGather gather, Clock &clock)
         : first_(first), row_(first), n_cells_(n_cells), weights_(weights), clock_(clock),
-          scorer_(weights.view(), first.t, std::move(gather)), stepper_(weights, step) {}
+          scorer_(weights.view(), first.t, std::move(gather)), stepper_(weights, step, first.t) {}
 
     void read(std::int64_t r) { row_.cells = first_.cells + r * first_.t; }
     void last(double *scores) { scorer_.last(row_, clock_, scores); }

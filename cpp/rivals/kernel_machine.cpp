@@ -155,7 +155,8 @@ void KernelMachine::learn(const Rows &rows, const AnyTarget &targets, const doub
 }
 
 template <class Rows>
-void KernelMachine::score(const Rows &rows, std::int64_t averaged_rounds, double *scores, int threads) const {
+void KernelMachine::score(const Rows &rows, std::int64_t n_points, std::int64_t averaged_rounds, double *scores,
+                          int threads) const {
     const Alpha alpha = averaged_rounds > 0 ? averaged(averaged_rounds) : alpha_;
     parallel_tiles(rows.n_rows, 32, threads, [&] {
         return [&, block = std::vector<KernelRow>(32), sums = std::vector<Sums>(32)](std::int64_t begin,
@@ -165,7 +166,7 @@ void KernelMachine::score(const Rows &rows, std::int64_t averaged_rounds, double
                 points_.load(rows, begin + static_cast<std::int64_t>(k), block[k]);
                 sums[k].assign(static_cast<std::size_t>(n_scores() * kLane), 0.0);
             }
-            accumulate({block.data(), n}, alpha, 0, points_.size(), {sums.data(), n});
+            accumulate({block.data(), n}, alpha, 0, n_points, {sums.data(), n});
             for (std::size_t r = 0; r < n; ++r)
                 for (std::int64_t k = 0; k < n_scores(); ++k)
                     scores[(begin + static_cast<std::int64_t>(r)) * n_scores() + k] = total(sums[r], k);
@@ -177,7 +178,7 @@ void KernelMachine::score(const Rows &rows, std::int64_t averaged_rounds, double
     template void KernelMachine::add(const Rows &, std::int64_t, const double *, std::int64_t);                        \
     template void KernelMachine::learn(const Rows &, const AnyTarget &, const double *, const AnyLoss &, const Step &, \
                                        Clock &, int);                                                                  \
-    template void KernelMachine::score(const Rows &, std::int64_t, double *, int) const;
+    template void KernelMachine::score(const Rows &, std::int64_t, std::int64_t, double *, int) const;
 ISOKERN_INSTANTIATE(DenseRows<float>)
 ISOKERN_INSTANTIATE(DenseRows<double>)
 ISOKERN_INSTANTIATE(CsrRows<float>)

@@ -3,7 +3,8 @@
 //  f_k(x) = sum_j alpha[j, k] K(x_j, x)      over all support vectors x_j, for each score k
 // In: rows and targets, one pass in order; then rows. Out: scores, or their mean over all rounds (averaged model). Each
 // row with a loss becomes a support vector, so the cost of a round grows with their number. Shrinkage and AdaGrad are
-// not supported.
+// not supported. Support vectors are only added, never changed: the first n of them are the model after an earlier
+// round, and several threads may score it while another learns.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,8 @@ class KernelMachine {
   public:
     KernelMachine(const KernelSpec &spec, std::int64_t n_columns, std::int64_t n_scores)
         : points_(spec, n_columns), alpha_(static_cast<std::size_t>(n_scores)) {}
+
+    ModelLock &lock() const { return lock_; } // to be held by those who call the methods below
 
     const KernelPoints &points() const { return points_; }
     std::int64_t n_scores() const { return static_cast<std::int64_t>(alpha_.size()); }
@@ -38,9 +41,11 @@ class KernelMachine {
     void learn(const Rows &rows, const AnyTarget &targets, const double *row_weights, const AnyLoss &loss,
                const Step &step, Clock &clock, int threads);
 
-    // scores[r, k] = f_k(row r), if averaged_rounds is 0; else its mean over that many rounds, where a support vector
-    // counts from the round of its birth on.
-    template <class Rows> void score(const Rows &rows, std::int64_t averaged_rounds, double *scores, int threads) const;
+    // scores[r, k] = f_k(row r) over the first n_points support vectors, if averaged_rounds is 0; else its mean over
+    // that many rounds, where a support vector counts from the round of its birth on.
+    template <class Rows>
+    void score(const Rows &rows, std::int64_t n_points, std::int64_t averaged_rounds, double *scores,
+               int threads) const;
 
   private:
     template <class Rows> class Learner;
@@ -58,6 +63,7 @@ class KernelMachine {
     KernelPoints points_;
     Alpha alpha_;
     std::vector<std::int64_t> births_;
+    mutable ModelLock lock_;
 };
 
 } // namespace isokern

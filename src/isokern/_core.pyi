@@ -1,5 +1,5 @@
 from collections.abc import Callable, Sequence
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,11 +46,22 @@ class VoronoiMap:
 
 class Rule:
     def __init__(
-        self, loss: str, epsilon: float, schedule: str, rate: float, shrinkage: float, counted_from: list[int]
+        self,
+        loss: str,
+        epsilon: float,
+        schedule: str,
+        rate: float,
+        shrinkage: float,
+        counted_from: list[int],
+        is_new: bool = True,
     ) -> None: ...
+    @property
+    def is_new(self) -> bool: ...
 
 class Clock:
-    def __init__(self, rounds: int = 0, n_support: int = 0, scale: float = 1.0, scale_sum: float = 0.0) -> None: ...
+    def __init__(
+        self, rounds: int = 0, n_support: int = 0, scale: float = 1.0, scale_sum: float = 0.0, n_rows: int = 0
+    ) -> None: ...
     @property
     def rounds(self) -> int: ...
     @property
@@ -59,6 +70,10 @@ class Clock:
     def scale(self) -> float: ...
     @property
     def scale_sum(self) -> float: ...
+    @property
+    def n_rows(self) -> int: ...
+
+Copies = list[tuple[NDArray[Any], NDArray[Any]]]
 
 def learn_primal(
     cells: Cells,
@@ -72,6 +87,7 @@ def learn_primal(
     squares: NDArray[np.float64] | None,
     clock: Clock,
     scores: NDArray[np.float64] | None,
+    copies: Copies = ...,
 ) -> None: ...
 def score_primal(
     cells: Cells,
@@ -82,7 +98,12 @@ def score_primal(
     naive: bool,
     scores: NDArray[np.float64],
     threads: int,
+    copies: Copies = ...,
 ) -> None: ...
+def copy_model(clock: Clock, copies: Copies) -> Clock: ...
+def before_fork() -> None: ...
+def after_fork_in_parent() -> None: ...
+def after_fork_in_child() -> None: ...
 def sum_by_cell(
     cells: Cells, starts: NDArray[np.int64], values: NDArray[np.float64], sums: NDArray[np.float64]
 ) -> None: ...
@@ -146,9 +167,11 @@ class KernelMachine:
         clock: Clock,
         threads: int,
     ) -> None: ...
-    def score(self, rows: Rows, averaged_rounds: int, scores: NDArray[np.float64], threads: int) -> None: ...
+    def score(
+        self, rows: Rows, n_points: int, averaged_rounds: int, scores: NDArray[np.float64], threads: int
+    ) -> None: ...
     def support(
-        self,
+        self, n_points: int
     ) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]: ...
 
 def learn_linear(

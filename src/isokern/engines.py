@@ -72,9 +72,9 @@ class CompiledCore:
             _core.match_cells(first[part], second, shares[part], n_threads(n_jobs))
         return shares
 
-    def scores(self, cells: NDArray[Any], model: Any, n_jobs: int | None) -> NDArray[np.float64]:
-        """Return a model's scores of cells, (n, n_columns)."""
-        return model.score(cells, n_threads(n_jobs))
+    def scores(self, cells: NDArray[Any], model: Any, n_jobs: int | None, copies: Any = None) -> NDArray[np.float64]:
+        """Return a model's scores of cells, (n, n_columns), and make ``copies`` of arrays that are learned with it."""
+        return model.score(cells, n_threads(n_jobs), copies)
 
     def labels(self, scores: NDArray[np.float64], classes: NDArray[Any]) -> NDArray[Any]:
         """Return the class with the largest score; a single column of scores is positive for the second class."""
@@ -130,11 +130,12 @@ class OtherLibrary:
         """Return, for each row of ``first`` and each of ``second``, the fraction of equal cells."""
         return foreign_shares(first, second, single=single)
 
-    def scores(self, cells: Any, model: Any, n_jobs: int | None) -> Any:
-        """Return a model's scores of cells, (n, n_columns)."""
+    def scores(self, cells: Any, model: Any, n_jobs: int | None, copies: Any = None) -> Any:
+        """Return a model's scores of cells, (n, n_columns), and make ``copies`` of arrays that are learned with it."""
         if hasattr(model, "table"):
-            return foreign_scores(cells, model)
-        return like(model.score(to_host(cells).astype(model.cells.dtype), n_threads(n_jobs)), cells)
+            _core.copy_model(model.clock, copies or [])
+            return foreign_scores(cells, model.moment())
+        return like(model.score(to_host(cells).astype(model.cells.dtype), n_threads(n_jobs), copies), cells)
 
     def labels(self, scores: Any, classes: NDArray[Any]) -> Any:
         """Return the class with the largest score, as a NumPy array if classes are not numbers."""

@@ -138,7 +138,8 @@ class AdaRakerModel(Part):
     def learn(self, table: Any, targets: Any, factors: Weights, rule: _core.Rule) -> None:
         """Learn rows in order."""
         for rows, part, weights in learning_blocks(table, targets, factors):
-            projections, later = self._projections(rows, self.n_jobs), self.clock.later(n_rows(rows), n_rows(rows))
+            n, projections = n_rows(rows), self._projections(rows, self.n_jobs)
+            later = self.clock.later(n, n, is_new=rule.is_new)
             self._make_room(later.rounds.bit_length())
             self._core().learn(projections, part, weights, self.clock.rounds)
             self.clock = later
@@ -162,7 +163,7 @@ class AdaRakerModel(Part):
         return _core.AdaRaker(self.bandwidths, self.theta, self.weights, self.confidences, *self.rates)
 
     def _make_room(self, n_experts: int) -> None:
-        """Add zero weights for new experts."""
+        """Copy the arrays, with zero weights for new experts."""
         missing = max(0, n_experts - self.theta.shape[1])
         for name in ("theta", "weights", "confidences"):
             array = getattr(self, name)

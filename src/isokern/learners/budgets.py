@@ -7,13 +7,15 @@ vectors. All strategies need a kernel with k(x, x) = 1.
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isokern.learners.commits import private
 from isokern.parts import Part, need, need_array
 
 _TINY = 1e-10  # squared distance from the span of the support vectors that counts as zero
@@ -30,6 +32,12 @@ class Budget(Part):
     rng: np.random.Generator
     points: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     alpha: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+
+    def copy(self) -> Self:
+        """Return a copy that learns on its own; learning replaces arrays, only the generator changes in place."""
+        copied: Self = private(self)
+        copied.rng = copy.deepcopy(self.rng)
+        return copied
 
     def learn(self, values: NDArray[np.float64], point: int, y: float, weight: float) -> bool:
         """Learn a row and return whether anything changed.

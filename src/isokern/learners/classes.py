@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,7 +31,11 @@ class ClassBook(Part):
     Two classes share one column of scores, positive for the second; three or more have one column each. An open book
     has one more column at the end, learned with every row as a negative example: the score of a class not seen yet. A
     new class starts as a copy of it, so the model is the same as if the class had been known from the start.
+
+    One exception: a model that learns in place advances the counts of its book in the same step.
     """
+
+    in_place: ClassVar = ("counts",)
 
     labels: NDArray[Any]  # classes, sorted
     counts: NDArray[np.int64]  # number of learned rows of each class

@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from isokern.checks import unchanged_on_error
 from isokern.engines import engine_of
 from isokern.feature_map import IsolationKernel
 from isokern.learners.classes import ClassBook
+from isokern.learners.commits import BLOCK, all_or_nothing, blocks, commit, one_at_a_time, one_view
 from isokern.learners.kernel_source import KernelSource, check_same_map, read_cells, share_starts
 from isokern.learners.one_vs_rest import OneVsRest
 from isokern.learners.parameters import check_class_weight, check_n_initial
@@ -86,6 +86,8 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         Buffered rows. Present during the warm-up only.
     n_support_ : int
         Number of support vectors: rows that changed the weights.
+    n_rows_seen_ : int
+        Number of rows learned so far, buffered ones included; further passes over the same rows do not count.
     n_features_in_ : int
         Number of columns.
 
@@ -157,6 +159,8 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
 
     # -- learning
 
+    @one_at_a_time
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Draw the map from the rows and learn them in ``n_passes`` passes; forget everything learned before.
 
@@ -174,22 +178,23 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         self.check_parameters()
-        with unchanged_on_error(self):
-            table = read_rows(self, X, reset=True)
-            labels, weights = read_labels(self, y, table), read_weights(sample_weight, table)
-            rng = check_random_state(self.random_state)
-            kernel = KernelSource(self).fit(table, rng)
-            self.begin(ClassBook.of_all(labels, takes_new=True), kernel)
-            cells = self._cells(table)
-            self.learn_passes(cells, labels, weights, rng)
+        table = read_rows(self, X, reset=True)
+        labels, weights = read_labels(self, y, table), read_weights(sample_weight, table)
+        rng = check_random_state(self.random_state)
+        kernel = KernelSource(self).fit(table, rng)
+        self.begin(ClassBook.of_all(labels, takes_new=True), kernel)
+        self.learn_passes(self._cells(table), labels, weights, rng)
         return self
 
+    @one_at_a_time
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Learn the next rows of a stream, in order.
 
-        The model does not depend on how the stream is split into calls.
+        The model does not depend on how the stream is split into calls. Rows are learned in blocks of at most 1,000; an
+        interrupted or failed call leaves whole blocks, and ``n_rows_seen_`` tells how many rows were learned. Other
+        threads may predict meanwhile.
 
         Parameters
         ----------
@@ -204,19 +209,21 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         self.check_parameters()
-        with unchanged_on_error(self):
-            table = read_rows(self, X, reset=not hasattr(self, "n_features_in_"), min_rows=1)
-            labels, weights = read_labels(self, y, table), read_weights(sample_weight, table)
-            if not hasattr(self, "learned_"):
-                batch = self._warm_up(Batch(table, labels, weights), classes)
-                if batch is None:
-                    return self
-                table, labels, weights = batch
-            cells = self._cells(table)
-            self.learned_ = self.learned_.meet(labels, classes)
-        self._learn(cells, labels, weights)
+        batch, has_new = self._read(X, y, classes, sample_weight)
+        self._learn(*batch, has_new=has_new)
         return self
 
+    @all_or_nothing
+    def _read(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> tuple[Batch, bool]:
+        """Return the cells still to be learned, and whether there may be new classes among them."""
+        table = read_rows(self, X, reset=not hasattr(self, "n_features_in_"), min_rows=1)
+        batch = Batch(table, read_labels(self, y, table), read_weights(sample_weight, table))
+        if not hasattr(self, "learned_"):
+            return self._warm_up(batch, classes), True
+        has_new = self._has_new(batch.targets, classes)
+        return batch._replace(table=self._cells(table)), has_new
+
+    @one_at_a_time
     def partial_fit_cells(
         self, cells: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -225,20 +232,29 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         Otherwise like ``partial_fit``. The first call needs a fitted ``kernel``.
         """
         self.check_parameters()
-        with unchanged_on_error(self):
-            kernel = KernelSource(self).for_cells()
-            known = read_cells(kernel, cells)
-            labels, weights = read_labels(self, y, known), read_weights(sample_weight, known)
-            if not hasattr(self, "learned_"):
-                self.n_features_in_ = kernel.n_features_in_
-                self.begin(ClassBook.of(labels, classes, takes_new=True), kernel)
-            check_same_map(kernel.map_, self.learned_.model.starts)
-            self.learned_ = self.learned_.meet(labels, classes)
-        self._learn(known, labels, weights)
+        batch, has_new = self._read_cells(cells, y, classes, sample_weight)
+        self._learn(*batch, has_new=has_new)
         return self
 
-    def _warm_up(self, batch: Batch, classes: ArrayLike | None) -> Batch | None:
-        """Buffer the first rows of a stream; return all of them once the map has been drawn from them."""
+    @all_or_nothing
+    def _read_cells(self, cells: Any, y: Any, classes: Any, sample_weight: Any) -> tuple[Batch, bool]:
+        """Return the cells still to be learned, and whether there may be new classes among them."""
+        kernel = KernelSource(self).for_cells()
+        known = read_cells(kernel, cells)
+        batch = Batch(known, read_labels(self, y, known), read_weights(sample_weight, known))
+        if hasattr(self, "learned_"):
+            check_same_map(kernel.map_, self.learned_.model.starts)
+            return batch, self._has_new(batch.targets, classes)
+        self.n_features_in_ = kernel.n_features_in_
+        book = ClassBook.of(batch.targets, classes, takes_new=True)
+        return self._begin_with(batch, book, kernel, BLOCK), True
+
+    def _has_new(self, labels: NDArray[Any], classes: ArrayLike | None) -> bool:
+        """Return whether there are new classes; raise if there must be none."""
+        return self.learned_.book.meet(labels, classes) is not self.learned_.book
+
+    def _warm_up(self, batch: Batch, classes: ArrayLike | None) -> Batch:
+        """Buffer the first rows of a stream; with enough, draw the map. Return the cells still to be learned."""
         source, held = KernelSource(self), getattr(self, "warm_up_", WarmUp())
         if held.book is None:
             book = ClassBook.of(batch.targets, classes, takes_new=True)
@@ -246,16 +262,22 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
             book = held.book.meet(batch.targets, classes)
         if held.n + len(batch.targets) < source.n_initial:
             self.warm_up_ = held.holding(batch, book)
-            return None
+            return batch.some(slice(0))
         batch = held.followed_by(batch)
-        first = batch.table[: source.n_initial or None]
-        self.begin(book, source.fit(first, check_random_state(self.random_state)))
-        return batch
+        kernel = source.fit(batch.table[: source.n_initial or None], check_random_state(self.random_state))
+        mapped = batch._replace(table=kernel.apply_rows(batch.table))
+        return self._begin_with(mapped, book, kernel, max(source.n_initial, BLOCK))
+
+    def _begin_with(self, batch: Batch, book: ClassBook, kernel: IsolationKernel, n: int) -> Batch:
+        """Begin and learn the first n rows, so that no model is committed without them; return the others."""
+        first = batch.some(slice(n))
+        self.begin(ClassBook.of(first.targets, takes_new=True) if book.is_open else book, kernel)
+        self._learn(*first)
+        return batch.some(slice(n, None))
 
     def begin(self, book: ClassBook, kernel: IsolationKernel) -> None:
         """Forget everything and start with zero weights for the cells of a fitted kernel."""
-        self.__dict__.pop("warm_up_", None)
-        self.kernel_, self.learned_ = kernel, OneVsRest.begun(self, book, kernel.map_.starts)
+        commit(self, "warm_up_", kernel_=kernel, learned_=OneVsRest.begun(self, book, kernel.map_.starts))
 
     def learn_passes(
         self, cells: NDArray[Any], labels: NDArray[Any], weights: Weights, rng: np.random.RandomState
@@ -265,11 +287,24 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         for k, order in enumerate(orders):
             self._learn(cells[order], labels[order], some(weights, order), is_new=k == 0)
 
-    def _learn(self, cells: Any, labels: NDArray[Any], weights: Weights, *, is_new: bool = True) -> None:
-        self.learned_.learn(cells, labels, weights, Steps.of(self), class_weight=self.class_weight, is_new=is_new)
+    def _learn(
+        self, cells: Any, labels: NDArray[Any], weights: Weights, *, is_new: bool = True, has_new: bool = False
+    ) -> None:
+        """Learn rows block by block: in place in one step, or in a copy of the state that is then committed.
+
+        ``is_new`` tells whether the rows are learned for the first time, ``has_new`` whether there may be new classes.
+        """
+        steps = Steps.of(self)
+        for part in blocks(len(labels)):
+            learned = (self.learned_.meet(labels[part]) if has_new else self.learned_).writable()
+            rows = cells[part], labels[part], some(weights, part)
+            learned.learn(*rows, steps, class_weight=self.class_weight, is_new=is_new)
+            if learned is not self.learned_:
+                commit(self, learned_=learned)
 
     # -- prediction
 
+    @one_view
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the scores of rows.
 
@@ -283,18 +318,18 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
             With two classes, a positive score means the second one.
         """
         if hasattr(self, "learned_"):
-            cells = self._cells(engine_of(X).read(self, X))
-            return self.learned_.scores(cells, self.n_jobs)
+            return self.learned_.scores(self._cells(engine_of(X).read(self, X)), self.n_jobs)
         check_is_fitted(self)
         table = read_rows(self, X, reset=False)
         return engine_of(X).to_library(self._book.majority_scores(table.shape[0], self._frequencies()), X)
 
+    @one_view
     def decision_function_cells(self, cells: ArrayLike) -> NDArray[np.float64]:
         """Return the scores of rows given as cells; see ``partial_fit_cells``."""
-        check_is_fitted(self, "kernel_")
-        check_same_map(self.kernel_.map_, self.learned_.model.starts)
-        return self.learned_.scores(engine_of(cells).check_cells(self.kernel_.map_, cells), self.n_jobs)
+        known = self._known(cells)
+        return self.learned_.scores(known, self.n_jobs)
 
+    @one_view
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class of the highest score of each row.
 
@@ -309,11 +344,13 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         scores = self.decision_function(X)
         return engine_of(X).labels(scores, self.classes_)
 
+    @one_view
     def predict_cells(self, cells: ArrayLike) -> NDArray[Any]:
         """Return the labels of rows given as cells; see ``partial_fit_cells``."""
         scores = self.decision_function_cells(cells)
         return engine_of(cells).labels(scores, self.classes_)
 
+    @one_view
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of each class.
 
@@ -329,16 +366,17 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         -------
         probabilities : ndarray of shape (n, n_classes)
         """
-        scores = self.decision_function(X)
         if hasattr(self, "learned_"):
-            return self.learned_.probabilities(scores, self.loss)
-        counts = self._frequencies()
+            cells = self._cells(engine_of(X).read(self, X))
+            return self.learned_.probabilities(cells, self.loss, self.n_jobs)
+        scores, counts = self.decision_function(X), self._frequencies()
         return engine_of(X).to_library(np.tile(counts / counts.sum(), (scores.shape[0], 1)), X)
 
+    @one_view
     def predict_proba_cells(self, cells: ArrayLike) -> NDArray[np.float64]:
         """Return the class probabilities of rows given as cells; see ``partial_fit_cells``."""
-        scores = self.decision_function_cells(cells)
-        return self.learned_.probabilities(scores, self.loss)
+        known = self._known(cells)
+        return self.learned_.probabilities(known, self.loss, self.n_jobs)
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -352,6 +390,12 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         return self.learned_.model.clock.n_support if hasattr(self, "learned_") else 0
 
     @property
+    def n_rows_seen_(self) -> int:
+        """Number of rows learned so far, buffered ones included; further passes over the same rows do not count."""
+        check_is_fitted(self)
+        return self.learned_.model.clock.n_rows if hasattr(self, "learned_") else self.warm_up_.n
+
+    @property
     def _book(self) -> ClassBook:
         return self.learned_.book if hasattr(self, "learned_") else self.warm_up_.book  # type: ignore[return-value]
 
@@ -363,6 +407,13 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         check_same_map(self.kernel_.map_, self.learned_.model.starts)
         return self.kernel_.apply_rows(rows)
 
+    def _known(self, cells: Any) -> Any:
+        """Return cells that can be scored; raise unless they can be those of the kernel."""
+        check_is_fitted(self, "kernel_")
+        check_same_map(self.kernel_.map_, self.learned_.model.starts)
+        return engine_of(cells).check_cells(self.kernel_.map_, cells)
+
+    @one_view
     def map_rows(self, X: ArrayLike) -> NDArray[Any]:
         """Return the cells of rows, of shape (n, n_partitionings), for the methods that take cells."""
         check_is_fitted(self, "kernel_")

@@ -9,14 +9,14 @@ from isokern.parts import State
 
 
 class Clock(_core.Clock):
-    """Rows learned, support vectors, and the scales behind lazy shrinkage and averaging; see ``Clock`` in ``cpp/``.
+    """Rounds, support vectors, rows, and the scales behind lazy shrinkage and averaging; see ``Clock`` in ``cpp/``.
 
     It lives in the compiled core, whose loops advance it.
     """
 
     def state(self) -> State:
         """Return the fields by name, see ``isokern.parts``."""
-        names = ("rounds", "n_support", "scale", "scale_sum")
+        names = ("rounds", "n_support", "scale", "scale_sum", "n_rows")
         return {name: getattr(self, name) for name in names}
 
     @classmethod
@@ -27,9 +27,15 @@ class Clock(_core.Clock):
     def check(self) -> None:
         """Do nothing: the core checks the fields when it makes a clock."""
 
-    def later(self, n_rounds: int, n_support: int) -> Clock:
+    @classmethod
+    def of(cls, clock: _core.Clock) -> Self:
+        """Return a copy of a clock."""
+        return cls(clock.rounds, clock.n_support, clock.scale, clock.scale_sum, clock.n_rows)
+
+    def later(self, n_rounds: int, n_support: int, *, is_new: bool) -> Clock:
         """Return the clock after more rounds and support vectors, for models that learn in Python."""
-        return Clock(self.rounds + n_rounds, self.n_support + n_support, self.scale, self.scale_sum)
+        n_rows = self.n_rows + n_rounds * is_new
+        return Clock(self.rounds + n_rounds, self.n_support + n_support, self.scale, self.scale_sum, n_rows)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle by the fields."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -26,7 +27,10 @@ _LARGEST_SCORES = 2**20  # a file with more is refused, because each score takes
 
 @dataclass(eq=False)
 class KernelDual(Part):
-    """All support vectors of a named kernel, kept by the compiled core."""
+    """All support vectors of a named kernel, kept by the compiled core.
+
+    The core only adds to them, so several models can share one machine: each is the first ``size`` of its vectors.
+    """
 
     kernel: NamedKernel
     n_features: int
@@ -36,24 +40,32 @@ class KernelDual(Part):
     clock: Clock = field(default_factory=Clock)
 
     def __post_init__(self) -> None:
-        self.machine = _core.KernelMachine(self.kernel.spec, self.n_features, self.n_columns)
+        self.machine, self.size = self._new_machine(), 0
+
+    def _new_machine(self) -> _core.KernelMachine:
+        return _core.KernelMachine(self.kernel.spec, self.n_features, self.n_columns)
 
     def learn(self, table: Any, targets: Any, factors: Weights, rule: _core.Rule) -> None:
         """Learn rows in order."""
+        self.clock = Clock.of(self.clock)
+        if self.machine.size != self.size:  # another model, or a block that was interrupted, has added vectors
+            support, self.machine = self.support(), self._new_machine()
+            self.machine.add(*support)
         for rows, part, weights in learning_blocks(table, targets, factors):
             self.machine.learn(rows, part, weights, rule, self.clock, self.n_jobs)
+        self.size = self.machine.size
 
     def score(self, table: Any, threads: int) -> NDArray[np.float64]:
         """Return the scores of rows, (n, n_columns)."""
         scores = np.empty((table.shape[0], self.n_columns))
-        for begin, rows in row_blocks(table):
-            rounds = self.clock.rounds if self.average else 0
-            self.machine.score(rows, rounds, scores[begin : begin + n_rows(rows)], threads)
+        rounds = self.clock.rounds if self.average else 0
+        for begin, rows in _small_blocks(table):
+            self.machine.score(rows, self.size, rounds, scores[begin : begin + n_rows(rows)], threads)
         return finite_scores(scores)
 
     def support(self) -> tuple[CsrRows, NDArray[np.float64], NDArray[np.int64]]:
         """Return the support vectors, their coefficients, (n, n_columns), and the round in which each was added."""
-        values, columns, starts, alpha, births = self.machine.support()
+        values, columns, starts, alpha, births = self.machine.support(self.size)
         rows = CsrRows(values, columns, starts, self.n_features)
         return rows, np.ascontiguousarray(alpha.reshape(self.n_columns, -1).T), births
 
@@ -75,6 +87,7 @@ class KernelDual(Part):
         check_points(rows, alpha.nbytes + births.nbytes)
         model = cls(**given)
         model.machine.add(rows, alpha, births)
+        model.size = model.machine.size
         return model
 
 
@@ -98,11 +111,16 @@ class BudgetedDual(Part):
 
     def learn(self, table: Any, targets: Any, factors: Weights, rule: _core.Rule) -> None:
         """Learn rows in order."""
+        self.budgets = [budget.copy() for budget in self.budgets]
         for part in gen_batches(table.shape[0], _BLOCK):
             block = table[part]
-            self._learn_block(block, targets[part], np.ones(block.shape[0]) if factors is None else factors[part])
+            n_support = self._learn_block(
+                block, targets[part], np.ones(block.shape[0]) if factors is None else factors[part]
+            )
+            self.clock = self.clock.later(block.shape[0], n_support, is_new=rule.is_new)
 
-    def _learn_block(self, block: Any, targets: NDArray[np.int32], weights: NDArray[np.float64]) -> None:
+    def _learn_block(self, block: Any, targets: NDArray[np.int32], weights: NDArray[np.float64]) -> int:
+        """Return the number of rows that changed a budget."""
         points = block if self.points is None else stack_tables([self.points, block])
         n_old = points.shape[0] - block.shape[0]
         values = self.kernel.matrix(_core_form(block), _core_form(points), self.n_jobs)
@@ -114,7 +132,7 @@ class BudgetedDual(Part):
             ]
             n_support += any(changes)
         self._keep(points)
-        self.clock = self.clock.later(block.shape[0], n_support)
+        return n_support
 
     def _keep(self, points: Any) -> None:
         """Keep only the points that a budget still uses."""
@@ -152,6 +170,12 @@ class BudgetedDual(Part):
         for budget in self.budgets:
             need(isinstance(budget, Budget), "budgets must be of class Budget")
             need(((budget.points >= 0) & (budget.points < n)).all(), "budgets must refer to existing points")
+
+
+def _small_blocks(table: Any) -> Iterator[tuple[int, CoreRows]]:
+    """Yield (index of the first row, rows); blocks are small, because learning waits while one is scored."""
+    for begin in range(0, table.shape[0], _BLOCK):
+        yield begin, core_rows(table, begin, min(begin + _BLOCK, table.shape[0]))
 
 
 def _core_form(table: Any) -> CoreRows:

@@ -12,6 +12,7 @@ from isokern import _core
 from isokern.checks import n_threads
 from isokern.kernels import check_gamma, gamma_from_data
 from isokern.learners.clock import Clock
+from isokern.learners.commits import private
 from isokern.learners.linear import LinearModel, project, random_directions
 from isokern.learners.parameters import check_choice, check_integer
 from isokern.learners.rival import RivalClassifier
@@ -47,7 +48,7 @@ class FOGDClassifier(RivalClassifier):
 
     Attributes
     ----------
-    classes_, gamma_, n_support_
+    classes_, gamma_, n_support_, n_rows_seen_
         See :class:`OGDClassifier`.
 
     References
@@ -141,6 +142,7 @@ class FourierModel(Part):
 
     def learn(self, table: Any, targets: Any, factors: Weights, rule: _core.Rule) -> None:
         """Learn rows in order."""
+        self.linear, self.clock = private(self.linear), Clock.of(self.clock)
         self.linear.learn(
             lambda rows: self.features(rows, self.n_jobs), table, targets, factors, rule, clock=self.clock
         )

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isokern import _core
-from isokern.checks import own_arrays
 from isokern.learners.targets import Weights, some
 from isokern.parts import Part, need, need_array
 from isokern.rows import CoreRows, n_rows, row_blocks
@@ -40,8 +39,9 @@ class LinearModel(Part):
     def learn(
         self, features: Features, table: Any, targets: Any, factors: Weights, rule: _core.Rule, *, clock: _core.Clock
     ) -> None:
-        """Learn the features of rows in order."""
-        own_arrays(self)
+        """Learn the features of rows in order, in copies of the arrays."""
+        self.values, self.n_updates = self.values.copy(), self.n_updates.copy()
+        self.sums = None if self.sums is None else self.sums.copy()
         for rows, part, weights in learning_blocks(table, targets, factors):
             _core.learn_linear(features(rows), part, weights, rule, self.values, self.sums, self.n_updates, clock)
 

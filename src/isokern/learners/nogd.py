@@ -13,6 +13,7 @@ from isokern import _core
 from isokern.checks import is_integer, is_number, n_threads, one_thread_if_small
 from isokern.kernels import NamedKernel, check_kernel, choose_kernel
 from isokern.learners.clock import Clock
+from isokern.learners.commits import private
 from isokern.learners.duals import KernelDual
 from isokern.learners.linear import LinearModel, project
 from isokern.learners.parameters import check_integer
@@ -49,7 +50,7 @@ class NOGDClassifier(RivalClassifier):
 
     Attributes
     ----------
-    classes_, gamma_, n_support_
+    classes_, gamma_, n_support_, n_rows_seen_
         See :class:`OGDClassifier`.
 
     References
@@ -156,17 +157,18 @@ class NystromModel(Part):
 
     def learn(self, table: Any, targets: Any, factors: Weights, rule: _core.Rule) -> None:
         """Learn rows in order."""
-        begin, n = 0, table.shape[0]
+        begin, n, self.first = 0, table.shape[0], private(self.first)
         while self.linear is None and begin < n:
             # No more rows than missing landmarks, so that the switch comes right after the last landmark.
-            end = min(n, begin + self.n_landmarks - self.first.machine.size)
+            end = min(n, begin + self.n_landmarks - self.first.size)
             part = slice(begin, end)
             self.first.learn(table[part], targets[part], some(factors, part), rule)
             begin = end
-            if self.first.machine.size == self.n_landmarks:
+            if self.first.size == self.n_landmarks:
                 self._switch()
         if self.linear is not None and begin < n:
             rest = table[begin:], targets[begin:], some(factors, slice(begin, n))
+            self.linear, self.first.clock = private(self.linear), Clock.of(self.clock)
             self.linear.learn(lambda rows: self._features(rows, self.first.n_jobs), *rest, rule, clock=self.clock)
 
     def score(self, table: Any, threads: int) -> NDArray[np.float64]:
@@ -196,7 +198,7 @@ class NystromModel(Part):
         need(is_count(self.n_landmarks, at_least=1), "n_landmarks must be a positive integer")
         need(is_count(self.rank, at_least=1), "rank must be a positive integer")
         if self.linear is None:
-            need(self.first.machine.size < self.n_landmarks, "first must have fewer support vectors than n_landmarks")
+            need(self.first.size < self.n_landmarks, "first must have fewer support vectors than n_landmarks")
             return
         need(isinstance(self.linear, LinearModel), "linear must be None or a LinearModel")
         need(self.linear.n_columns == self.n_columns, "linear must have the scores of first")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from isokern.checks import is_integer, n_threads, unchanged_on_error
+from isokern.checks import is_integer, n_threads
 from isokern.feature_map import IsolationKernel
 from isokern.kernels import NamedKernel, check_kernel, choose_kernel
 from isokern.learners.budgets import BUDGETS, Budget
@@ -18,7 +16,6 @@ from isokern.learners.kernel_source import KernelSource, share_starts, unwrapped
 from isokern.learners.parameters import check_choice
 from isokern.learners.rival import RivalClassifier
 from isokern.learners.steps import check_shrinkage
-from isokern.learners.targets import Weights
 from isokern.learners.weights import SupportVectors
 from isokern.parts import need
 
@@ -86,6 +83,8 @@ class OGDClassifier(RivalClassifier):
         Fitted kernel. Present for an IsolationKernel only.
     n_support_ : int
         Number of rows that changed the model.
+    n_rows_seen_ : int
+        Number of rows learned so far, buffered ones included; further passes over the same rows do not count.
 
     References
     ----------
@@ -161,15 +160,6 @@ class OGDClassifier(RivalClassifier):
         if hasattr(self, "kernel_"):
             return self.kernel_.apply_rows(table)
         return super()._mapped(table)
-
-    def _learn(self, rows: Any, labels: NDArray[Any], weights: Weights) -> None:
-        if not self._is_custom_kernel():
-            super()._learn(rows, labels, weights)
-            return
-        # The user's function may fail at any row, so learn on a copy.
-        with unchanged_on_error(self):
-            self.model_ = copy.deepcopy(self.model_)
-            super()._learn(rows, labels, weights)
 
     def _isolation_kernel(self) -> IsolationKernel | None:
         kernel = unwrapped(self.kernel)

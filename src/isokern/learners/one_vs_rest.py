@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from isokern.engines import engine_of
 from isokern.learners.calibration import ScoreWindow, probabilities
 from isokern.learners.classes import ClassBook, ClassWeight
+from isokern.learners.commits import Copies, blocks, can_change, twin, twins
 from isokern.learners.steps import Steps
 from isokern.learners.targets import Weights, some
 from isokern.learners.weights import CellModel, CellWeights, new_model
-from isokern.parts import Part, need
+from isokern.parts import Part, State, need
 
 
 @dataclass(eq=False)
@@ -49,32 +50,59 @@ class OneVsRest(Part):
         class_weight: ClassWeight = None,
         is_new: bool = True,
     ) -> None:
-        """Learn rows of known classes in order.
+        """Learn rows of known classes in order, in place and block by block.
 
         ``is_new`` tells whether the rows are learned for the first time; only then does the window take their scores.
         """
-        book, n = self.book, len(labels)
-        numbers = book.numbers(labels)
-        targets, factors = book.targets(numbers), book.row_factors(numbers, weights, class_weight)
-        counted_from = book.counted_from(numbers)
-        self.book = book.counting(numbers)
-        # Scores are stored only for the last rows, those that stay in the window.
-        recent = max(0, n - self.window.size) if is_new else n
-        scores = np.empty((n - recent, book.n_columns))
-        for begin, end, out in ((0, recent, None), (recent, n, scores)):
-            rule = steps.rule([first - begin for first in counted_from])
-            self.model.learn(cells[begin:end], targets[begin:end], some(factors, slice(begin, end)), rule, out)
-        self.window.add(scores, numbers[recent:])
+        book = self.book
+        for part in blocks(len(labels)):
+            numbers = book.numbers(labels[part])
+            factors = book.row_factors(numbers, some(weights, part), class_weight)
+            rule = steps.rule(book.counted_from(numbers), is_new=is_new)
+            copies, scores = [(book.counts, book.counting(numbers).counts)], None
+            if is_new:
+                scores = np.empty((len(numbers), book.n_columns))
+                copies += self.window.adding(scores, numbers)
+            self.model.learn(cells[part], book.targets(numbers), factors, rule, scores=scores, copies=copies)
 
-    def scores(self, cells: Any, n_jobs: int | None) -> Any:
-        """Return the scores of rows: (n,) for two classes, else (n, n_classes)."""
-        return self.book.of_classes(engine_of(cells).scores(cells, self.model, n_jobs))
+    def writable(self) -> Self:
+        """Return this state if a block can be learned in place, in one step; else a copy to learn it in."""
+        is_in_place = isinstance(self.model, CellWeights) and can_change(self.model, self.book, self.window)
+        return self if is_in_place else self.snapshot()
 
-    def probabilities(self, scores: Any, loss: str) -> Any:
-        """Return the probability of each class, (n, n_classes), for rows of these scores."""
-        engine = engine_of(scores)
-        window = None if loss == "logistic" else self.window
-        return engine.to_library(probabilities(engine.to_host(scores), len(self.book.labels), window), scores)
+    def snapshot(self) -> Self:
+        """Return a copy of one moment, even while another thread learns."""
+        model, book, window = twins(self.model, self.book, self.window)
+        return type(self)(book, model, window)
+
+    def scores(self, cells: Any, n_jobs: int | None, copies: Copies | None = None) -> Any:
+        """Return the scores of rows, (n,) for two classes, else (n, n_classes), and make ``copies`` with them."""
+        return self.book.of_classes(engine_of(cells).scores(cells, self.model, n_jobs, copies))
+
+    def probabilities(self, cells: Any, loss: str, n_jobs: int | None) -> Any:
+        """Return the probability of each class, (n, n_classes)."""
+        engine, n_classes, factor = engine_of(cells), len(self.book.labels), None
+        if loss == "logistic" or n_classes == 1:
+            scores = self.scores(cells, n_jobs)
+        else:
+            scores, factor = self._calibrated(cells, n_jobs)
+        return engine.to_library(probabilities(engine.to_host(scores), n_classes, factor), scores)
+
+    def _calibrated(self, cells: Any, n_jobs: int | None) -> tuple[Any, float]:
+        """Return scores and the inverse temperature of the same moment, which is fitted if it is not known."""
+        seen = np.empty_like(self.window.seen)
+        scores = self.scores(cells, n_jobs, [(seen, self.window.seen)])
+        factor = self.window.known_temperature(int(seen[0]))
+        if factor is None:
+            window, copies = twin(self.window)
+            scores = self.scores(cells, n_jobs, copies)
+            factor = window.inverse_temperature(len(self.book.labels))
+            self.window.take_temperature(window)
+        return scores, factor
+
+    def state(self) -> State:
+        """Return the parts of one moment."""
+        return Part.state(self.snapshot())
 
     def check(self) -> None:
         """Raise ValueError unless classes, model and window have the same scores."""

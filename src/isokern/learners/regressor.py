@@ -10,14 +10,14 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from isokern.checks import unchanged_on_error
 from isokern.engines import engine_of
 from isokern.feature_map import IsolationKernel
+from isokern.learners.commits import BLOCK, all_or_nothing, blocks, commit, one_at_a_time, one_view
 from isokern.learners.kernel_source import KernelSource, check_same_map, read_cells, share_starts
 from isokern.learners.parameters import check_n_initial, check_non_negative
 from isokern.learners.residuals import Residuals
 from isokern.learners.steps import Steps, check_cell_steps
-from isokern.learners.targets import pass_orders, read_numbers, read_weights, some
+from isokern.learners.targets import Weights, pass_orders, read_numbers, read_weights, some
 from isokern.learners.warm_up import Batch, WarmUp
 from isokern.parts import need
 from isokern.rows import accept_sparse, read_rows
@@ -58,7 +58,7 @@ class IKOGDRegressor(RegressorMixin, BaseEstimator):
         Weighted mean of the targets so far.
     learned_ : Residuals
         Learned state: the weights and the sums behind the mean. Missing until the warm-up is over.
-    kernel_, warm_up_, n_support_, n_features_in_
+    kernel_, warm_up_, n_support_, n_rows_seen_, n_features_in_
         See :class:`IKOGDClassifier`.
 
     Examples
@@ -120,66 +120,87 @@ class IKOGDRegressor(RegressorMixin, BaseEstimator):
 
     # -- learning
 
+    @one_at_a_time
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Draw the map from the rows and learn their targets y; see :meth:`IKOGDClassifier.fit`."""
         self.check_parameters()
-        with unchanged_on_error(self):
-            table = read_rows(self, X, reset=True)
-            targets, weights = read_numbers(self, y, table), read_weights(sample_weight, table)
-            rng = check_random_state(self.random_state)
-            self._begin(KernelSource(self).fit(table, rng))
-            cells = self._cells(table)
-            for order in pass_orders(len(targets), self.n_passes, rng, shuffle=self.shuffle):
-                self.learned_.learn(cells[order], targets[order], some(weights, order), Steps.of(self))
+        table = read_rows(self, X, reset=True)
+        targets, weights = read_numbers(self, y, table), read_weights(sample_weight, table)
+        rng = check_random_state(self.random_state)
+        self._begin(KernelSource(self).fit(table, rng))
+        cells = self._cells(table)
+        for k, order in enumerate(pass_orders(len(targets), self.n_passes, rng, shuffle=self.shuffle)):
+            self._learn(cells[order], targets[order], some(weights, order), is_new=k == 0)
         return self
 
+    @one_at_a_time
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the next rows of a stream, in order; see :meth:`IKOGDClassifier.partial_fit`."""
         self.check_parameters()
-        with unchanged_on_error(self):
-            table = read_rows(self, X, reset=not hasattr(self, "n_features_in_"), min_rows=1)
-            targets, weights = read_numbers(self, y, table), read_weights(sample_weight, table)
-            if not hasattr(self, "learned_"):
-                batch = self._warm_up(Batch(table, targets, weights))
-                if batch is None:
-                    return self
-                table, targets, weights = batch
-            cells = self._cells(table)
-        self.learned_.learn(cells, targets, weights, Steps.of(self))
+        self._learn(*self._read(X, y, sample_weight))
         return self
 
+    @all_or_nothing
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Batch:
+        """Return the cells still to be learned."""
+        table = read_rows(self, X, reset=not hasattr(self, "n_features_in_"), min_rows=1)
+        batch = Batch(table, read_numbers(self, y, table), read_weights(sample_weight, table))
+        is_begun = hasattr(self, "learned_")
+        return batch._replace(table=self._cells(table)) if is_begun else self._warm_up(batch)
+
+    @one_at_a_time
     def partial_fit_cells(self, cells: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn rows given as cells; see :meth:`IKOGDClassifier.partial_fit_cells`."""
         self.check_parameters()
-        with unchanged_on_error(self):
-            kernel = KernelSource(self).for_cells()
-            known = read_cells(kernel, cells)
-            targets, weights = read_numbers(self, y, known), read_weights(sample_weight, known)
-            if not hasattr(self, "learned_"):
-                self.n_features_in_ = kernel.n_features_in_
-                self._begin(kernel)
-            check_same_map(kernel.map_, self.learned_.model.starts)
-        self.learned_.learn(known, targets, weights, Steps.of(self))
+        self._learn(*self._read_cells(cells, y, sample_weight))
         return self
 
-    def _warm_up(self, batch: Batch) -> Batch | None:
-        """Buffer the first rows of a stream; return all of them once the map has been drawn from them."""
+    @all_or_nothing
+    def _read_cells(self, cells: Any, y: Any, sample_weight: Any) -> Batch:
+        """Return the cells still to be learned."""
+        kernel = KernelSource(self).for_cells()
+        known = read_cells(kernel, cells)
+        batch = Batch(known, read_numbers(self, y, known), read_weights(sample_weight, known))
+        if hasattr(self, "learned_"):
+            check_same_map(kernel.map_, self.learned_.model.starts)
+            return batch
+        self.n_features_in_ = kernel.n_features_in_
+        return self._begin_with(batch, kernel, BLOCK)
+
+    def _warm_up(self, batch: Batch) -> Batch:
+        """Buffer the first rows of a stream; with enough, draw the map. Return the cells still to be learned."""
         source, held = KernelSource(self), getattr(self, "warm_up_", WarmUp())
         if held.n + len(batch.targets) < source.n_initial:
             self.warm_up_ = held.holding(batch)
-            return None
+            return batch.some(slice(0))
         batch = held.followed_by(batch)
-        first = batch.table[: source.n_initial or None]
-        self._begin(source.fit(first, check_random_state(self.random_state)))
-        return batch
+        kernel = source.fit(batch.table[: source.n_initial or None], check_random_state(self.random_state))
+        mapped = batch._replace(table=kernel.apply_rows(batch.table))
+        return self._begin_with(mapped, kernel, max(source.n_initial, BLOCK))
+
+    def _begin_with(self, batch: Batch, kernel: IsolationKernel, n: int) -> Batch:
+        """Begin and learn the first n rows, so that no model is committed without them; return the others."""
+        self._begin(kernel)
+        self._learn(*batch.some(slice(n)))
+        return batch.some(slice(n, None))
 
     def _begin(self, kernel: IsolationKernel) -> None:
         """Forget everything and start with zero weights for the cells of a fitted kernel."""
-        self.__dict__.pop("warm_up_", None)
-        self.kernel_, self.learned_ = kernel, Residuals.begun(self, kernel.map_.starts)
+        commit(self, "warm_up_", kernel_=kernel, learned_=Residuals.begun(self, kernel.map_.starts))
+
+    def _learn(self, cells: Any, targets: NDArray[np.float64], weights: Weights, *, is_new: bool = True) -> None:
+        """Learn rows block by block: in place in one step, or in a copy of the state that is then committed."""
+        steps = Steps.of(self)
+        for part in blocks(len(targets)):
+            learned = self.learned_.writable()
+            learned.learn(cells[part], targets[part], some(weights, part), steps, is_new=is_new)
+            if learned is not self.learned_:
+                commit(self, learned_=learned)
 
     # -- prediction
 
+    @one_view
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the predicted targets of rows.
 
@@ -192,12 +213,12 @@ class IKOGDRegressor(RegressorMixin, BaseEstimator):
         predictions : ndarray of shape (n,)
         """
         if hasattr(self, "learned_"):
-            cells = self._cells(engine_of(X).read(self, X))
-            return self.learned_.predictions(cells, self.n_jobs)
+            return self.learned_.predictions(self._cells(engine_of(X).read(self, X)), self.n_jobs)
         check_is_fitted(self)
         table = read_rows(self, X, reset=False)
         return engine_of(X).to_library(np.full(table.shape[0], self.mean_), X)
 
+    @one_view
     def predict_cells(self, cells: ArrayLike) -> NDArray[np.float64]:
         """Return the predicted targets of rows given as cells."""
         check_is_fitted(self, "kernel_")
@@ -205,6 +226,7 @@ class IKOGDRegressor(RegressorMixin, BaseEstimator):
         return self.learned_.predictions(engine_of(cells).check_cells(self.kernel_.map_, cells), self.n_jobs)
 
     @property
+    @one_view
     def mean_(self) -> float:
         """Weighted mean of the targets so far, buffered ones included."""
         check_is_fitted(self)
@@ -219,10 +241,17 @@ class IKOGDRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         return self.learned_.model.clock.n_support if hasattr(self, "learned_") else 0
 
+    @property
+    def n_rows_seen_(self) -> int:
+        """Number of rows learned so far, buffered ones included; further passes over the same rows do not count."""
+        check_is_fitted(self)
+        return self.learned_.model.clock.n_rows if hasattr(self, "learned_") else self.warm_up_.n
+
     def _cells(self, rows: Any) -> Any:
         check_same_map(self.kernel_.map_, self.learned_.model.starts)
         return self.kernel_.apply_rows(rows)
 
+    @one_view
     def map_rows(self, X: ArrayLike) -> NDArray[Any]:
         """Return the cells of rows, of shape (n, n_partitionings), for the methods that take cells."""
         check_is_fitted(self, "kernel_")

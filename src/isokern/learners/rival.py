@@ -11,10 +11,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from isokern import _core
-from isokern.checks import n_threads, unchanged_on_error
+from isokern.checks import n_threads
 from isokern.engines import engine_of
 from isokern.kernels import check_defined, needs_rows
 from isokern.learners.classes import ClassBook
+from isokern.learners.commits import BLOCK, all_or_nothing, blocks, commit, one_at_a_time, one_view, private
 from isokern.learners.parameters import check_class_weight, check_n_initial
 from isokern.learners.steps import CLASSIFIER_LOSSES, check_steps
 from isokern.learners.targets import Weights, pass_orders, read_labels, read_weights, some
@@ -28,6 +29,8 @@ class RivalClassifier(ClassifierMixin, BaseEstimator):
     """Online classifier of known classes that scales rows if asked and passes them to a model.
 
     A subclass returns its model from ``_new_model``: an object with ``learn``, ``score``, ``n_columns`` and ``clock``.
+    ``learn`` replaces attributes of the model and never changes what they refer to, so that a shallow copy can learn a
+    block before it is committed, while other threads score the original.
     Its ``kernel``, ``gamma`` and ``n_cells`` tell whether gamma must be learned from the first rows of a stream.
     """
 
@@ -39,19 +42,21 @@ class RivalClassifier(ClassifierMixin, BaseEstimator):
 
     # -- learning
 
+    @one_at_a_time
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn rows in ``n_passes`` passes; forget everything learned before. See :meth:`IKOGDClassifier.fit`."""
         self.check_parameters()
-        with unchanged_on_error(self):
-            table = read_rows(self, X, reset=True)
-            labels, weights = read_labels(self, y, table), read_weights(sample_weight, table)
-            rng = check_random_state(self.random_state)
-            self._begin(ClassBook.of_all(labels, takes_new=False), table, rng)
-            rows = self._mapped(table)
-            for order in pass_orders(len(labels), self.n_passes, rng, shuffle=self.shuffle):
-                self._learn(rows[order], labels[order], some(weights, order))
+        table = read_rows(self, X, reset=True)
+        labels, weights = read_labels(self, y, table), read_weights(sample_weight, table)
+        rng = check_random_state(self.random_state)
+        self._begin(ClassBook.of_all(labels, takes_new=False), table, rng)
+        rows = self._mapped(table)
+        for k, order in enumerate(pass_orders(len(labels), self.n_passes, rng, shuffle=self.shuffle)):
+            self._learn(rows[order], labels[order], some(weights, order), is_new=k == 0)
         return self
 
+    @one_at_a_time
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -60,30 +65,31 @@ class RivalClassifier(ClassifierMixin, BaseEstimator):
         Unlike there, the classes are fixed by the first call: ``classes``, or those of its y.
         """
         self.check_parameters()
-        with unchanged_on_error(self):
-            is_first = not hasattr(self, "n_features_in_")
-            table = read_rows(self, X, reset=is_first, min_rows=1)
-            labels, weights = read_labels(self, y, table), read_weights(sample_weight, table)
-            book = ClassBook.of(labels, classes, takes_new=False) if is_first else self.class_book_
-            self.class_book_ = book.meet(labels, classes)
-            if not hasattr(self, "model_"):
-                batch = self._warm_up(Batch(table, labels, weights))
-                if batch is None:
-                    return self
-                table, labels, weights = batch
-            rows = self._mapped(table)
-        self._learn(rows, labels, weights)
+        self._learn(*self._read(X, y, classes, sample_weight))
         return self
 
-    def _warm_up(self, batch: Batch) -> Batch | None:
-        """Buffer the first rows of a stream; return all of them once the model has been made from them."""
+    @all_or_nothing
+    def _read(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Batch:
+        """Return the rows still to be learned, in the form that the model takes."""
+        is_first = not hasattr(self, "n_features_in_")
+        table = read_rows(self, X, reset=is_first, min_rows=1)
+        batch = Batch(table, read_labels(self, y, table), read_weights(sample_weight, table))
+        book = ClassBook.of(batch.targets, classes, takes_new=False) if is_first else self.class_book_
+        self.class_book_ = book.meet(batch.targets, classes)
+        is_begun = hasattr(self, "model_")
+        return batch._replace(table=self._mapped(table)) if is_begun else self._warm_up(batch)
+
+    def _warm_up(self, batch: Batch) -> Batch:
+        """Buffer the first rows of a stream; with enough, make the model. Return the rows still to be learned."""
         n_initial, held = self._n_initial(), getattr(self, "warm_up_", WarmUp())
         if held.n + len(batch.targets) < n_initial:
             self.warm_up_ = held.holding(batch)
-            return None
+            return batch.some(slice(0))
         batch = held.followed_by(batch)
         self._begin(self.class_book_, batch.table[: n_initial or None], check_random_state(self.random_state))
-        return batch
+        batch, n = batch._replace(table=self._mapped(batch.table)), max(n_initial, BLOCK)
+        self._learn(*batch.some(slice(n)))  # so that no model is committed without its first rows
+        return batch.some(slice(n, None))
 
     def _begin(self, book: ClassBook, table: Any, rng: np.random.RandomState) -> None:
         """Forget everything, learn the scaling from the first rows, and make the model."""
@@ -100,13 +106,18 @@ class RivalClassifier(ClassifierMixin, BaseEstimator):
         """Return a table in the form that the model takes."""
         return check_defined(self, table if self.scaling_ is None else self.scaling_.apply_table(table))
 
-    def _learn(self, rows: Any, labels: NDArray[Any], weights: Weights) -> None:
-        book = self.class_book_
-        numbers = book.numbers(labels)
-        factors = book.row_factors(numbers, weights, self.class_weight)
-        self.class_book_ = book.counting(numbers)
-        rule = _core.Rule(self.loss, 0.0, "constant", self.learning_rate, 0.0, [0] * book.n_columns)
-        self.model_.learn(rows, book.targets(numbers), factors, rule)
+    def _learn(self, rows: Any, labels: NDArray[Any], weights: Weights, *, is_new: bool = True) -> None:
+        """Learn rows block by block, each in a copy that is then committed.
+
+        ``is_new`` tells whether the rows are learned for the first time.
+        """
+        for part in blocks(len(labels)):
+            book, model = self.class_book_, private(self.model_)
+            numbers = book.numbers(labels[part])
+            factors = book.row_factors(numbers, some(weights, part), self.class_weight)
+            rule = _core.Rule(self.loss, 0.0, "constant", self.learning_rate, 0.0, [0] * book.n_columns, is_new)
+            model.learn(rows[part], book.targets(numbers), factors, rule)
+            commit(self, model_=model, class_book_=book.counting(numbers))
 
     def _n_initial(self) -> int:
         """Return the number of rows to buffer before the model is made."""
@@ -116,6 +127,7 @@ class RivalClassifier(ClassifierMixin, BaseEstimator):
 
     # -- prediction
 
+    @one_view
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the scores of rows; see :meth:`IKOGDClassifier.decision_function`."""
         check_is_fitted(self)
@@ -127,6 +139,7 @@ class RivalClassifier(ClassifierMixin, BaseEstimator):
             scores = book.majority_scores(table.shape[0], book.frequencies(held))
         return engine_of(X).to_library(scores, X)
 
+    @one_view
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class of each row, an array of shape (n,)."""
         scores = self.decision_function(X)
@@ -142,6 +155,12 @@ class RivalClassifier(ClassifierMixin, BaseEstimator):
         """Number of support vectors: rows that changed the model."""
         check_is_fitted(self)
         return self.model_.clock.n_support if hasattr(self, "model_") else 0
+
+    @property
+    def n_rows_seen_(self) -> int:
+        """Number of rows learned so far, buffered ones included; further passes over the same rows do not count."""
+        check_is_fitted(self)
+        return self.model_.clock.n_rows if hasattr(self, "model_") else self.warm_up_.n
 
     # -- checks
 

@@ -13,10 +13,11 @@ from sklearn.metrics import check_scoring
 from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import check_is_fitted
 
-from isokern.checks import is_integer, unchanged_on_error
+from isokern.checks import is_integer
 from isokern.feature_map import IsolationKernel
 from isokern.learners.classes import ClassBook
 from isokern.learners.classifier import IKOGDClassifier
+from isokern.learners.commits import all_or_nothing
 from isokern.learners.folds import Folds, Rows, split_rows, table_of_results
 from isokern.learners.kernel_source import draw_seed
 from isokern.learners.targets import read_labels, read_weights
@@ -128,6 +129,7 @@ class IKOGDClassifierCV(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Score all candidates in all folds and fit the best to all rows.
 
@@ -135,17 +137,16 @@ class IKOGDClassifierCV(ClassifierMixin, BaseEstimator):
         """
         base, sizes, rates = self._base(), _listed(self.n_cells), _listed(self.learning_rate)
         self._check_candidates(base, sizes, rates)
-        with unchanged_on_error(self):
-            table = read_rows(self, X, reset=True)
-            labels, weights = read_labels(self, y, table), read_weights(sample_weight, table)
-            ClassBook.of_all(labels, takes_new=True)  # raises on a single class
-            rows = Rows(indexable(X)[0], table, labels, weights)
-            base.set_params(random_state=draw_seed(check_random_state(self.random_state)))
-            base.n_features_in_ = self.n_features_in_
-            if hasattr(self, "feature_names_in_"):
-                base.feature_names_in_ = self.feature_names_in_
-            folds = self._search(base, sorted({int(n_cells) for n_cells in sizes}), rates, rows)
-            self.best_estimator_ = folds.refit(self.best_params_)
+        table = read_rows(self, X, reset=True)
+        labels, weights = read_labels(self, y, table), read_weights(sample_weight, table)
+        ClassBook.of_all(labels, takes_new=True)  # raises on a single class
+        rows = Rows(indexable(X)[0], table, labels, weights)
+        base.set_params(random_state=draw_seed(check_random_state(self.random_state)))
+        base.n_features_in_ = self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            base.feature_names_in_ = self.feature_names_in_
+        folds = self._search(base, sorted({int(n_cells) for n_cells in sizes}), rates, rows)
+        self.best_estimator_ = folds.refit(self.best_params_)
         return self
 
     # -- what the best candidate does
@@ -194,6 +195,11 @@ class IKOGDClassifierCV(ClassifierMixin, BaseEstimator):
     def n_support_(self) -> int:
         """Number of support vectors: rows that changed the weights."""
         return self._best().n_support_
+
+    @property
+    def n_rows_seen_(self) -> int:
+        """Number of rows learned so far by the best candidate."""
+        return self._best().n_rows_seen_
 
     def _best(self) -> IKOGDClassifier:
         message = "%(name)s is not fitted yet: call fit first; partial_fit then continues the stream."

@@ -28,9 +28,9 @@ class Steps(NamedTuple):
         rate = SCHEDULES[learner.schedule] if learner.learning_rate == "auto" else learner.learning_rate
         return cls(learner.loss, learner.schedule, rate, learner.shrinkage, getattr(learner, "epsilon", 0.0))
 
-    def rule(self, counted_from: list[int]) -> _core.Rule:
+    def rule(self, counted_from: list[int], *, is_new: bool = True) -> _core.Rule:
         """Return the core's form; rows that change column k are support vectors from row ``counted_from[k]`` on."""
-        return _core.Rule(self.loss, self.epsilon, self.schedule, self.rate, self.shrinkage, counted_from)
+        return _core.Rule(self.loss, self.epsilon, self.schedule, self.rate, self.shrinkage, counted_from, is_new)
 
 
 def check_cell_steps(learner: Any, losses: tuple[str, ...]) -> None:

@@ -15,10 +15,11 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from isokern import _core
-from isokern.checks import is_number, n_threads, unchanged_on_error
+from isokern.checks import is_number, n_threads
 from isokern.engines import engine_of
 from isokern.feature_map import IsolationKernel
 from isokern.learners.classes import ClassBook
+from isokern.learners.commits import all_or_nothing, one_view
 from isokern.learners.kernel_source import KernelSource, draw_seed, read_cells, share_starts
 from isokern.learners.parameters import check_choice, check_class_weight, check_integer, check_positive
 from isokern.learners.targets import Weights, read_labels, read_weights
@@ -136,6 +137,7 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Draw the map from the rows and train on their cells.
 
@@ -153,32 +155,31 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         self
         """
         self.check_parameters()
-        with unchanged_on_error(self):
-            table = read_rows(self, X, reset=True)
-            labels, weights = read_labels(self, y, table), read_weights(sample_weight, table)
-            rng = check_random_state(self.random_state)
-            book = ClassBook.of_all(labels, takes_new=False)
-            self.kernel_ = KernelSource(self).fit(table, rng)
-            self._solve(book, self.kernel_.apply_rows(table), labels, weights, draw_seed(rng))
+        table = read_rows(self, X, reset=True)
+        labels, weights = read_labels(self, y, table), read_weights(sample_weight, table)
+        rng = check_random_state(self.random_state)
+        book = ClassBook.of_all(labels, takes_new=False)
+        self.kernel_ = KernelSource(self).fit(table, rng)
+        self._solve(book, self.kernel_.apply_rows(table), labels, weights, draw_seed(rng))
         return self
 
+    @all_or_nothing
     def fit_cells(self, cells: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on rows given as ``cells``, an array of shape (n, n_partitionings) from the ``apply`` of ``kernel``.
 
         ``kernel`` must be a fitted kernel. Otherwise like ``fit``.
         """
         self.check_parameters()
-        with unchanged_on_error(self):
-            for name in ("kernel_", "feature_names_in_"):
-                self.__dict__.pop(name, None)
-            self.kernel_ = KernelSource(self).for_cells()
-            self.n_features_in_ = self.kernel_.n_features_in_
-            if hasattr(self.kernel_, "feature_names_in_"):
-                self.feature_names_in_ = self.kernel_.feature_names_in_
-            known = read_cells(self.kernel_, cells)
-            labels, weights = read_labels(self, y, known), read_weights(sample_weight, known)
-            book = ClassBook.of_all(labels, takes_new=False)
-            self._solve(book, known, labels, weights, draw_seed(check_random_state(self.random_state)))
+        for name in ("kernel_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+        self.kernel_ = KernelSource(self).for_cells()
+        self.n_features_in_ = self.kernel_.n_features_in_
+        if hasattr(self.kernel_, "feature_names_in_"):
+            self.feature_names_in_ = self.kernel_.feature_names_in_
+        known = read_cells(self.kernel_, cells)
+        labels, weights = read_labels(self, y, known), read_weights(sample_weight, known)
+        book = ClassBook.of_all(labels, takes_new=False)
+        self._solve(book, known, labels, weights, draw_seed(check_random_state(self.random_state)))
         return self
 
     @property
@@ -188,16 +189,19 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         # The map's values are 1/sqrt(t), a score is a mean over t: (1/t) sum of sqrt(t) * coef.
         return np.ascontiguousarray(self.model_.values.T) / math.sqrt(self.kernel_.map_.n_partitionings)
 
+    @one_view
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the scores of rows; see :meth:`IKOGDClassifier.decision_function`."""
         check_is_fitted(self, "kernel_")
         return self._scores(self.kernel_.apply_rows(engine_of(X).read(self, X)))
 
+    @one_view
     def decision_function_cells(self, cells: ArrayLike) -> NDArray[np.float64]:
         """Return the scores of rows given as cells of shape (n, n_partitionings) from ``kernel_.apply``."""
         check_is_fitted(self, "kernel_")
         return self._scores(engine_of(cells).check_cells(self.kernel_.map_, cells))
 
+    @one_view
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class of each row, an array of shape (n,)."""
         scores = self.decision_function(X)
@@ -227,7 +231,7 @@ class IKSVC(ClassifierMixin, BaseEstimator):
                 f"IKSVC has not converged after max_iter={self.max_iter} passes. Raise max_iter or tol, or lower C or "
                 "intercept_scaling.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _row_costs(self, labels: NDArray[Any], numbers: NDArray[np.intp], weights: Weights) -> Weights:

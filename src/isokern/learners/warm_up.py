@@ -24,6 +24,10 @@ class Batch(NamedTuple):
     targets: NDArray[Any]
     weights: Weights
 
+    def some(self, rows: slice) -> Batch:
+        """Return some of the rows."""
+        return Batch(self.table[rows], self.targets[rows], None if self.weights is None else self.weights[rows])
+
     def copy(self) -> Batch:
         """Return a copy, because the user may change the arrays after the call."""
         return Batch(self.table.copy(), self.targets.copy(), None if self.weights is None else self.weights.copy())

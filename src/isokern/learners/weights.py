@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isokern import _core
-from isokern.checks import own_arrays
 from isokern.learners.classes import Rearrangement
 from isokern.learners.clock import Clock
+from isokern.learners.commits import Copies, copy_arrays, twins
 from isokern.learners.targets import Weights
 from isokern.parts import Part, is_count, need, need_array
 
@@ -21,7 +21,12 @@ Table = NDArray[np.float64]
 
 @dataclass(eq=False)
 class CellWeights(Part):
-    """Weights of cells, one row per cell and one column per score; a score is the mean of the weights of t cells."""
+    """Weights of cells, one row per cell and one column per score; a score is the mean of the weights of t cells.
+
+    Learning changes the tables and the clock in place, in one call of the core under the lock of the clock.
+    """
+
+    in_place: ClassVar = ("values", "sums", "squares")
 
     starts: NDArray[np.int64]  # index of the first cell of each partitioning among all cells, and the total
     values: Table  # weights divided by the clock's scale, of shape (number of cells, n_columns)
@@ -29,6 +34,8 @@ class CellWeights(Part):
     squares: Table | None = None  # sums of squared gradients, for AdaGrad
     clock: Clock = field(default_factory=Clock)
     naive: bool = False  # whether scores are computed from all t * n_cells products instead of t weights
+    # Cache of moment(): the values that it was made of, and the copy.
+    _moment: tuple[Table, CellWeights] | None = field(default=None, init=False)
 
     @classmethod
     def zeros(cls, starts: NDArray[np.int64], n_columns: int, *, average: bool, adagrad: bool, naive: bool) -> Self:
@@ -41,19 +48,36 @@ class CellWeights(Part):
         """Number of scores."""
         return self.values.shape[1]
 
-    def learn(self, cells: Any, targets: Any, factors: Weights, rule: _core.Rule, scores: Table | None = None) -> None:
-        """Learn rows in order; ``scores`` receives each row's scores before its update."""
-        own_arrays(self)
+    def learn(
+        self,
+        cells: Any,
+        targets: Any,
+        factors: Weights,
+        rule: _core.Rule,
+        *,
+        scores: Table | None = None,
+        copies: Copies | None = None,
+    ) -> None:
+        """Learn rows in order, in one step with ``copies``; ``scores`` receives each row's scores before its update."""
         tables = (self.values, self.sums, self.squares)
         _core.learn_primal(
-            cells, self.starts, targets, factors, rule, self.naive, *tables, clock=self.clock, scores=scores
+            cells, self.starts, targets, factors, rule, self.naive, *tables, self.clock, scores, copies or []
         )
 
-    def score(self, cells: NDArray[Any], threads: int) -> Table:
-        """Return the scores of rows, (n, n_columns)."""
+    def score(self, cells: NDArray[Any], threads: int, copies: Copies | None = None) -> Table:
+        """Return the scores of rows, (n, n_columns), and make ``copies`` at the same moment."""
         scores = np.empty((len(cells), self.n_columns))
-        _core.score_primal(cells, self.starts, self.values, self.sums, self.clock, self.naive, scores, threads)
+        _core.score_primal(
+            cells, self.starts, self.values, self.sums, self.clock, self.naive, scores, threads, copies or []
+        )
         return scores
+
+    def moment(self) -> CellWeights:
+        """Return a copy that no thread changes, for those who read the tables; the same one until rows are learned."""
+        kept = self._moment
+        if kept is None or kept[0] is not self.values or kept[1].clock.rounds != self.clock.rounds:
+            kept = self._moment = (self.values, *twins(self))
+        return kept[1]
 
     # The latest weights are scale * values; their mean over all rounds is (scale_sum * values - sums) / rounds. A score
     # is the sum of the row's entries of table(), times factor.
@@ -74,13 +98,14 @@ class CellWeights(Part):
 
     def replace_current(self, weights: Table) -> None:
         """Replace the latest weights; the number of rows learned stays."""
-        self.values, self.clock = weights, Clock(self.clock.rounds, self.clock.n_support)
+        self.values = weights
+        self.clock = Clock(self.clock.rounds, self.clock.n_support, n_rows=self.clock.n_rows)
 
     def rearrange(self, change: Rearrangement) -> Self:
         """Return the weights with rearranged columns."""
         values, sums = _rearranged(self.values, change), _rearranged(self.sums, change)
         squares = None if self.squares is None else np.ascontiguousarray(self.squares[:, change.columns])
-        return type(self)(self.starts, values, sums, squares, self.clock, self.naive)
+        return type(self)(self.starts, values, sums, squares, Clock.of(self.clock), self.naive)
 
     def check(self) -> None:
         """Raise ValueError unless all tables have a row per cell and a column per score."""
@@ -94,17 +119,23 @@ class CellWeights(Part):
         first = parts[0]
         rounds = int(np.rint(shares @ [float(part.clock.rounds) for part in parts]))
         n_support = int(np.rint(shares @ [float(part.clock.n_support) for part in parts]))
+        n_rows = int(np.rint(shares @ [float(part.clock.n_rows) for part in parts]))
         values = _mean((part.current() for part in parts), shares)
         # The new clock has a scale_sum of 0, so the mean over the rounds is -sums / rounds.
         averaged = (part.table() / max(1, part.clock.rounds) for part in parts)
         sums = None if first.sums is None else -float(max(1, rounds)) * _mean(averaged, shares)
         squares = None if first.squares is None else _mean((part.squares for part in parts), shares)
-        return cls(first.starts, values, sums, squares, Clock(rounds, n_support), first.naive)
+        return cls(first.starts, values, sums, squares, Clock(rounds, n_support, n_rows=n_rows), first.naive)
 
 
 @dataclass(eq=False)
 class SupportVectors(Part):
-    """Support vectors as cells, with coefficients; memory and time grow with their number."""
+    """Support vectors as cells, with coefficients; memory and time grow with their number.
+
+    Learning replaces the arrays and the clock, so a shallow copy can learn without a change of the original.
+    """
+
+    in_place: ClassVar = ()
 
     starts: NDArray[np.int64]
     cells: NDArray[Any]  # cells of the support vectors, followed by spare capacity
@@ -124,23 +155,36 @@ class SupportVectors(Part):
         """Number of scores."""
         return self.values.shape[1]
 
-    def learn(self, cells: Any, targets: Any, factors: Weights, rule: _core.Rule, scores: Table | None = None) -> None:
-        """Learn rows in order; ``scores`` receives each row's scores before its update."""
-        own_arrays(self)
-        self._make_room(self.n + len(cells))
+    def learn(
+        self,
+        cells: Any,
+        targets: Any,
+        factors: Weights,
+        rule: _core.Rule,
+        *,
+        scores: Table | None = None,
+        copies: Copies | None = None,
+    ) -> None:
+        """Learn rows in order, then make ``copies``; ``scores`` receives each row's scores before its update."""
+        room = self.n + len(cells)
+        self.cells, self.values = _extended(self.cells, self.n, room), _extended(self.values, self.n, room)
+        self.sums = None if self.sums is None else _extended(self.sums, self.n, room)
+        self.clock = Clock.of(self.clock)
         tables = (self.cells, self.n, self.values, self.sums)
         self.n = _core.learn_dual(cells, self.starts, targets, factors, rule, *tables, clock=self.clock, scores=scores)
+        copy_arrays(copies or [])
 
-    def score(self, cells: NDArray[Any], threads: int) -> Table:
-        """Return the scores of rows, (n, n_columns)."""
+    def score(self, cells: NDArray[Any], threads: int, copies: Copies | None = None) -> Table:
+        """Return the scores of rows, (n, n_columns), and make ``copies``."""
         scores = np.empty((len(cells), self.n_columns))
         _core.score_dual(cells, self.starts, self.cells, self.n, self.values, self.sums, self.clock, scores, threads)
+        copy_arrays(copies or [])
         return scores
 
     def rearrange(self, change: Rearrangement) -> Self:
         """Return the model with rearranged columns."""
         values, sums = _rearranged(self.values, change), _rearranged(self.sums, change)
-        return type(self)(self.starts, self.cells, self.n, values, sums, self.clock)
+        return type(self)(self.starts, self.cells, self.n, values, sums, Clock.of(self.clock))
 
     def check(self) -> None:
         """Raise ValueError unless support vectors are cells of the map and have coefficients."""
@@ -152,13 +196,6 @@ class SupportVectors(Part):
         )
         need(n == len(self.values) and is_count(self.n) and self.n <= n, "values must have a row per support vector")
         need(isinstance(self.clock, Clock), "clock must be a Clock")
-
-    def _make_room(self, n: int) -> None:
-        if n > len(self.cells):
-            room = max(n, 2 * len(self.cells))
-            self.cells = _extend(self.cells, room)
-            self.values = _extend(self.values, room)
-            self.sums = None if self.sums is None else _extend(self.sums, room)
 
 
 CellModel = CellWeights | SupportVectors
@@ -195,7 +232,8 @@ def _mean(tables: Iterable[Any], shares: NDArray[np.float64]) -> Table:
     return total
 
 
-def _extend(array: NDArray[Any], n_rows: int) -> NDArray[Any]:
-    larger = np.zeros((n_rows, array.shape[1]), dtype=array.dtype)
-    larger[: len(array)] = array
+def _extended(array: NDArray[Any], n: int, room: int) -> NDArray[Any]:
+    """Return a copy of the first n rows, followed by zeros."""
+    larger = np.zeros((room, array.shape[1]), dtype=array.dtype)
+    larger[:n] = array[:n]
     return larger
