@@ -140,6 +140,22 @@ def derivative(loss, f, target, epsilon=0.1):
         }[loss]
 
 
+def distance(loss, f, target, epsilon=0.1):
+    """Return how far a score is from the nearest one with the least loss."""
+    if loss in ("hinge", "squared_hinge"):
+        return 1 - target * f
+    return 5 - target * f if loss == "logistic" else np.abs(f - target) - epsilon * (loss == "epsilon_insensitive")
+
+
+def limited(loss, weight, move, distance):
+    """Return the weight of a step, given the move of an unweighted one and the distance to the minimum."""
+    if move == 0:
+        return weight
+    if weight > 1:
+        weight = min(weight, max(1, distance / move))
+    return min(weight, 2 * distance / move) if loss in ("squared", "squared_hinge") else weight
+
+
 def steps(schedule, rate, n_rounds):
     """Return the learning rate of each round."""
     rounds = np.arange(1, n_rounds + 1)
@@ -163,7 +179,18 @@ def learn_online(
         features[starts[:-1] + cells[r]] = 1.0
         shown = np.mean(history, axis=0) if average and history else w
         scores.append(features @ shown / t)
-        g = factors[r] * derivative(loss, features @ w / t, targets[r], epsilon)
+        f = features @ w / t
+        g = derivative(loss, f, targets[r], epsilon)
+        for k in np.flatnonzero(g):
+            far = distance(loss, f[k], targets[r, k], epsilon)
+            if schedule != "adagrad":
+                g[k] *= limited(loss, factors[r], eta * abs(g[k]), far)
+            elif factors[r] <= 1:
+                g[k] *= factors[r]
+            else:
+                in_cells = squares[features > 0, k]
+                move = np.mean(eta * abs(g[k]) / np.sqrt(in_cells + g[k] ** 2))
+                g[k] *= min(factors[r], 10 * max(far, eta) / move)
         n_support += g.any()
         gradient = np.outer(features, g)
         squares = squares + gradient**2

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from reference import derivative
+from reference import derivative, distance, limited
 
 
 def kernel(name, X, Z, gamma=1.0, coef0=1.0, degree=3, *, normalised=False):
@@ -36,7 +36,10 @@ def ogd(K, targets, *, loss="hinge", rate=0.5, row_weights=None):
     factors = np.ones(len(K)) if row_weights is None else row_weights
     alpha, n_support = np.zeros(targets.shape), 0
     for r in range(len(K)):
-        g = factors[r] * derivative(loss, K[r] @ alpha, targets[r])
+        f = K[r] @ alpha
+        g = derivative(loss, f, targets[r])
+        for k in np.flatnonzero(g):
+            g[k] *= limited(loss, factors[r], rate * abs(g[k]) * K[r, r], distance(loss, f[k], targets[r, k]))
         alpha[r] = -rate * g
         n_support += g.any()
     return alpha, int(n_support)

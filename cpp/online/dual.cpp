@@ -5,6 +5,7 @@
 #include "online/dual.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "common/threads.hpp"
@@ -56,6 +57,8 @@ template <class Cell> class Dual {
         if (support_.weights.sums)
             support_.weights.sums[at] = support_.weights.values[at] * clock_.scale_sum;
     }
+
+    double move(std::int64_t, double g, double rate) const { return rate * std::abs(g); } // K(x, x) = 1
 
     void end_row() {
         if (clock_.scale < kSmallScale)

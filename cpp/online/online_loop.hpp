@@ -80,10 +80,30 @@ template <class Gather> class Scorer {
     std::vector<double> missed_;
 };
 
+// The weight with which a row takes a step, so that one row cannot ruin a model.
+// A weighted step moves the row's score no further than to the minimum of its loss, or than an unweighted step,
+// whichever is further: about as far as if the row came several times. Steps of quadratic losses overshoot the minimum
+// by no more than the distance before them, because else errors would grow without bound.
+//   in: move, the change of the score by an unweighted step; distance of the score to the minimum
+template <class Loss> double limited(double weight, double move, double distance) {
+    if (weight > 1.0 && weight * move > distance)
+        weight = std::max(1.0, distance / move);
+    if (Loss::is_quadratic && weight * move > 2.0 * distance)
+        weight = 2.0 * distance / move;
+    return weight;
+}
+
+// The same for AdaGrad, whose steps are never longer than the rate. A large weight would only end all further steps of
+// the row's cells, by their sums of squares, so it is limited to ten times the reach of a step.
+inline double limited_adagrad(double weight, double move, double distance, double rate) {
+    return std::min(weight, 10.0 * std::max(distance, rate) / move);
+}
+
 // One pass over rows in order. In each round, for each column k,
 //     g = weight dL/df at f = f_k(x),   w <- (1 - eta lambda) w - eta g phi(x)
 // A Model has: read(r), make row r the current one; last(scores), score it by the last weights; averages(), whether
-// predictions differ from that; predict(scores); step(k, g, rate), move the weights of column k; end_row().
+// predictions differ from that; predict(scores); step(k, g, rate), move the weights of column k; move(k, g, rate), how
+// far that step moves the score; end_row().
 //   in: target, row_weights (or null), loss, step      changed: model, clock      out: scores before each step, or null
 template <class Model, class Target, class Loss>
 void learn_rows(Model &model, std::int64_t n_rows, std::int64_t n_columns, const Target &target,
@@ -102,9 +122,15 @@ void learn_rows(Model &model, std::int64_t n_rows, std::int64_t n_columns, const
             clock.scale *= 1.0 - rate * step.shrinkage;
         bool is_support = false;
         for (std::int64_t k = 0; k < n_columns; ++k) {
-            const double g = factor * loss.derivative(current[k], target(r, k));
-            if (g == 0.0)
+            double g = loss.derivative(current[k], target(r, k));
+            if (g == 0.0 || factor == 0.0)
                 continue;
+            double weight = factor;
+            if (step.schedule == Schedule::adagrad && factor > 1.0)
+                weight = limited_adagrad(factor, model.move(k, g, rate), loss.distance(current[k], target(r, k)), rate);
+            else if (step.schedule != Schedule::adagrad && (Loss::is_quadratic || factor > 1.0))
+                weight = limited<Loss>(factor, model.move(k, g, rate), loss.distance(current[k], target(r, k)));
+            g *= weight;
             is_support |= r >= step.counted_from[k];
             model.step(k, g, rate);
         }

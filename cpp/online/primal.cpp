@@ -83,6 +83,17 @@ class Stepper {
             move_all(row, k, -rate * g / clock.scale, clock);
     }
 
+    //  rate |g|, or with AdaGrad its mean over the cells:  (1/t) sum_i rate |g| / sqrt(s_i + g^2)
+    template <class Row> double move(const Row &row, std::int64_t k, double g, double rate) const {
+        const double size = std::abs(g);
+        if (step_.schedule != Schedule::adagrad || size == 0.0)
+            return rate * size;
+        double sum = 0.0;
+        for (std::int64_t i = 0; i < row.t; ++i)
+            sum += size / std::max(size, std::sqrt(weights_.squares[row[i] * weights_.n_columns + k] + g * g));
+        return rate * sum / static_cast<double>(row.t);
+    }
+
   private:
     //  v[row[i], k] += delta,   a[row[i], k] += delta scale_sum      for all i
     template <class Row> void move_all(Row row, std::int64_t k, double delta, const Clock &clock) {
@@ -134,6 +145,7 @@ template <class Row, class AnyGather> class Primal {
     bool averages() const { return weights_.sums != nullptr; }
     void predict(double *scores) { scorer_.predict(row_, clock_, scores); }
     void step(std::int64_t k, double g, double rate) { stepper_.take(row_, k, g, rate, clock_); }
+    double move(std::int64_t k, double g, double rate) const { return stepper_.move(row_, k, g, rate); }
     void end_row() {
         if (clock_.scale < kSmallScale)
             restore_scale(weights_, n_cells_, clock_);

@@ -92,12 +92,12 @@ class Experts {
     void learn(const float *features, std::int64_t n_experts, double score, double c, double factor) {
         const double loss = logistic_loss(c * score);
         for (std::int64_t e = 0; e < n_experts; ++e) {
-            const double rate = state_.rate_of(e);
-            const double change = std::exp(-rate * factor * (logistic_loss(c * by_expert_[e]) - loss));
+            const double rate = std::min(1.0, state_.rate_of(e) * factor); // limits the step for large row weights
+            const double change = std::exp(-rate * (logistic_loss(c * by_expert_[e]) - loss));
             confidences_[e] = std::clamp(confidences_[e] * change, 1e-200, 1e200);
-            reweigh(e, c, rate * factor);
+            reweigh(e, c, rate);
             for (std::int64_t p = 0; p < state_.n_kernels; ++p)
-                descend(features, e, p, c, rate, factor);
+                descend(features, e, p, c, rate);
         }
     }
 
@@ -137,11 +137,10 @@ class Experts {
     }
 
     //  theta_ep <- theta_ep - eta d/dtheta (loss(f_ep) + lambda |theta_ep|^2)
-    void descend(const float *features, std::int64_t e, std::int64_t p, double c, double rate, double factor) {
+    void descend(const float *features, std::int64_t e, std::int64_t p, double c, double rate) {
         const double f = by_kernel_[e * state_.n_kernels + p];
-        const double size = std::min(1.0, rate * factor); // limits the step for large row weights
-        const auto step = static_cast<float>(size * c / (1.0 + std::exp(c * f)));
-        const auto keep = static_cast<float>(1.0 - size * std::min(1.0, 2.0 * state_.shrinkage));
+        const auto step = static_cast<float>(rate * c / (1.0 + std::exp(c * f)));
+        const auto keep = static_cast<float>(1.0 - rate * std::min(1.0, 2.0 * state_.shrinkage));
         float *theta = theta_ + e * stride() + p * size_;
         const float *z = features + p * size_;
         for (std::int64_t m = 0; m < size_; ++m)

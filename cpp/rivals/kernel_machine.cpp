@@ -7,6 +7,7 @@
 #include "rivals/kernel_machine.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "common/threads.hpp"
 
@@ -110,6 +111,7 @@ template <class Rows> class KernelMachine::Learner {
         machine_.alpha_[k][machine_.points_.size() - 1] = -rate * g;
     }
 
+    double move(std::int64_t, double g, double rate) const { return rate * std::abs(g) * block_[at_].norm; }
     void end_row() {}
 
   private:

@@ -74,8 +74,12 @@ template <class Rows> void KernelPoints::load(const Rows &rows, std::int64_t r, 
         row.total += term(spec_.measure, value, 0.0);
         own += term(spec_.measure, value, value);
     });
+    if (spec_.form == KernelSpec::Form::power)
+        own = power(spec_.factor * own + spec_.offset, spec_.degree);
     if (spec_.normalised)
-        row.self = spec_.form == KernelSpec::Form::power ? power(spec_.factor * own + spec_.offset, spec_.degree) : own;
+        row.self = own;
+    else if (spec_.form != KernelSpec::Form::decay)
+        row.norm = own;
     // If most values are not zero, all columns are summed: with data far from zero, differences of totals lose digits.
     if (in_panels_ && 2 * static_cast<std::int64_t>(row.columns.size()) > n_columns_) {
         row.dense.assign(static_cast<std::size_t>(n_columns_), 0.0);

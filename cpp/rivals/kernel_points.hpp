@@ -36,7 +36,8 @@ struct KernelRow {
     std::vector<double> values;
     std::vector<double> dense; // all values, if most are not zero and points are in panels; else empty
     double total = 0.0;        // the sum over columns with the all-zero point
-    double self = 1.0;         // k(x, x), if the kernel is normalised
+    double self = 1.0;         // k(x, x) before normalisation, if the kernel is normalised
+    double norm = 1.0;         // k(x, x)
 };
 
 // The points, in panels or as an inverted index.

@@ -5,6 +5,7 @@
 #include "rivals/linear.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "common/threads.hpp"
 #include "online/online_loop.hpp"
@@ -39,6 +40,13 @@ class Linear {
             if (weights_.sums)
                 weights_.sums[at] += weights_.values[at];
         }
+    }
+
+    double move(std::int64_t, double g, double rate) const {
+        double norm = 0.0;
+        for (std::int64_t j = 0; j < features_.n_columns; ++j)
+            norm += row_[j] * row_[j];
+        return rate * std::abs(g) * norm;
     }
 
     void end_row() {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ _LARGEST = 10.0  # gamma of BOGD
 @dataclass(eq=False)
 class Budget(Part):
     """No limit: each row that violates the margin is added with coefficient eta y."""
+
+    takes_rate: ClassVar[bool] = True  # whether the learning rate limits a step; else it is 1
 
     size: int
     rate: float
@@ -46,7 +48,10 @@ class Budget(Part):
         its target, +1 or -1, and ``weight`` the factor of its step.
         """
         k = values[self.points]
-        return weight > 0 and self._learn(k, point, y, weight, float(k @ self.alpha))
+        f = float(k @ self.alpha)
+        # A weighted step goes no further than to the margin, or than an unweighted one; see limited() in cpp/online.
+        step = self.rate if self.takes_rate else 1.0
+        return weight > 0 and self._learn(k, point, y, min(weight, max(1.0, (1.0 - y * f) / step)), f)
 
     def _learn(self, k: Any, point: int, y: float, weight: float, f: float) -> bool:
         if y * f >= 1:
@@ -76,6 +81,8 @@ class Budget(Part):
 
 class RandomBudget(Budget):
     """RBP (Cavallanti, Cesa-Bianchi and Gentile, 2007): on a mistake, add y; if full, drop a random support vector."""
+
+    takes_rate: ClassVar[bool] = False
 
     def _learn(self, k: Any, point: int, y: float, weight: float, f: float) -> bool:
         if y * f > 0:
@@ -113,6 +120,8 @@ class Forgetron(KeepsMatrix):
     Self-tuned: the factor is the largest phi <= 1 with (delta phi)^2 + 2 delta phi (1 - phi mu) + Q <= (15/32) M.
     """
 
+    takes_rate: ClassVar[bool] = False
+
     n_mistakes: int = 0
     damage: float = 0.0  # Q
 
@@ -144,6 +153,8 @@ class Forgetron(KeepsMatrix):
 @dataclass(eq=False)
 class Projectron(KeepsMatrix):
     """Projectron (Orabona, Keshet and Caputo, 2009): on a mistake, add y; if full, project it onto the others."""
+
+    takes_rate: ClassVar[bool] = False
 
     inverse: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isokern.learners.targets import Weights, is_text
+from isokern.learners.targets import LARGEST, Weights, is_text
 from isokern.parts import Part, need, need_array
 
 ClassWeight = dict[Any, float] | str | None
@@ -166,7 +166,7 @@ class ClassBook(Part):
             return weights
         is_running = isinstance(class_weight, str)  # "balanced" uses the counts at each row
         factors = self._balanced_factors(numbers) if is_running else self.class_factors(class_weight)[numbers]
-        return factors if weights is None else factors * weights
+        return factors if weights is None else np.minimum(factors * weights, LARGEST)
 
     def _balanced_factors(self, numbers: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return n / (k * n_c) for each row: rows, classes and rows of its class so far, itself included."""

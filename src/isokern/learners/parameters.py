@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from isokern.checks import is_integer, is_number, one_of
+from isokern.learners.targets import LARGEST
 
 
 def check_choice(estimator: Any, name: str, choices: Iterable[str]) -> None:
@@ -45,7 +46,7 @@ def check_n_initial(n_initial: Any) -> None:
 def check_class_weight(class_weight: Any) -> None:
     """Raise unless class weights are None, "balanced" or non-negative numbers by class."""
     if isinstance(class_weight, dict):
-        is_known = all(is_number(weight) and weight >= 0 for weight in class_weight.values())
+        is_known = all(is_number(weight) and 0 <= weight <= LARGEST for weight in class_weight.values())
     else:
         is_known = class_weight in (None, "balanced")
     if not is_known:

@@ -9,6 +9,7 @@ from isokern.checks import is_number
 from isokern.learners.parameters import check_choice, check_integer
 
 SCHEDULES = {"constant": 0.5, "decaying": 1.0, "adagrad": 2.0}  # with the learning rate of "auto"
+_LARGEST_RATE = 1e6
 EVALUATIONS = ("primal", "naive", "dual")
 CLASSIFIER_LOSSES = ("hinge", "squared_hinge", "logistic")
 
@@ -50,6 +51,8 @@ def check_steps(learner: Any, losses: tuple[str, ...], rate: Any) -> None:
     check_integer(learner, "n_passes", at_least=1)
     if not (is_number(rate) and rate > 0):
         raise ValueError(f"learning_rate must be a positive number; got {learner.learning_rate!r}.")
+    if rate > _LARGEST_RATE:
+        raise ValueError(f"learning_rate must be at most {_LARGEST_RATE:,.0f}; got {learner.learning_rate!r}.")
 
 
 def check_shrinkage(shrinkage: Any, rate: float) -> None:

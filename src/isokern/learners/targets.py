@@ -13,6 +13,8 @@ from sklearn.utils.validation import _check_sample_weight, assert_all_finite, ch
 
 Weights = NDArray[np.float64] | None
 
+LARGEST = 1e50  # targets and weights beyond count as this much, so that no product of them overflows
+
 
 def read_labels(estimator: object, y: Any, rows: Any) -> NDArray[Any]:
     """Return the labels of rows as an array."""
@@ -32,7 +34,7 @@ def read_numbers(estimator: object, y: Any, rows: Any) -> NDArray[np.float64]:
     targets = column_or_1d(_given(estimator, y), warn=True, dtype=np.float64)
     check_consistent_length(rows, targets)
     assert_all_finite(targets, input_name="y")
-    return np.ascontiguousarray(targets)
+    return np.ascontiguousarray(targets.clip(-LARGEST, LARGEST))
 
 
 def read_weights(sample_weight: Any, rows: Any) -> Weights:
@@ -42,7 +44,7 @@ def read_weights(sample_weight: Any, rows: Any) -> Weights:
     weights = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
     if not weights.any():
         raise ValueError(f"sample_weight must not be zero for all rows; got {len(weights)} zeros.")
-    return np.ascontiguousarray(weights)
+    return np.ascontiguousarray(np.minimum(weights, LARGEST))
 
 
 def some(weights: Weights, which: Any) -> Weights:
