@@ -8,10 +8,11 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from isokern import AdaRakerClassifier, IKOGDClassifier, IKOGDRegressor
 from isokern.learners import classifier, commits, regressor, rival
-from learning import DUAL, IKOGD, RIVALS, SCALED, answers, every, is_unfitted, make_stream, stream_learner
+from learning import BATCH, DUAL, IKOGD, RIVALS, SCALED, answers, every, is_unfitted, make_stream, stream_learner
 
 BLOCK = 20
 LATE = {  # the third class comes in the last block
@@ -105,3 +106,13 @@ def test_an_interrupted_call_leaves_whole_blocks(model):
             torn.partial_fit(X[n:], y[n:], sample_weight=weights[n:])
             assert state_of(torn) == whole[90], k
     assert met >= {30, 50, 70}
+
+
+@every("model", BATCH | STREAMS)
+def test_an_interrupted_fit_leaves_the_estimator_as_it_was(model):
+    X, y, _ = make_stream(60)
+    for before in (clone(model), clone(model).fit(X[:40], y[:40])):
+        expected = state_of(before)
+        for k in (5, 20, 40):
+            assert interrupted(k, lambda before=before: before.fit(X, y))
+            assert state_of(before) == expected
