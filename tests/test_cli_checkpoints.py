@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 
 import pytest
-from fuzz_files import forge
 from sklearn.base import clone
 
 import isokern
@@ -25,6 +25,7 @@ from command_line import (
     whole_run,
     write_files,
 )
+from fuzz.models import change
 from isokern import persistence
 from isokern.cli._lock import FolderLock
 from isokern.cli._run import Run
@@ -235,7 +236,7 @@ def test_checkpoints_that_are_changed_at_random_are_continued_or_refused(folder)
     before = shutil.copy(path, folder)
     n_refused = 0
     for seed in range(60):
-        forge(seed, [before], path)
+        change(random.Random(seed), before, path)
         done = run(folder, "stream", *arguments, "--resume")
         if done.code:
             error_of(done)

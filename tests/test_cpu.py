@@ -14,6 +14,7 @@ import zlib
 import numpy as np
 from scipy import sparse
 from isokern import IsolationKernel, _core
+from isokern.partitionings import voronoi_map
 
 rng = np.random.default_rng(0)
 tables = {
@@ -36,7 +37,7 @@ for name, X in tables.items():
                 print(name, partitioning, n_cells, [zlib.crc32(part) for part in cells])
     samples = np.stack([rng.permutation(700)[:500] for _ in range(19)]).astype(np.int32)
     cells = [np.empty((700, 19), np.uint16) for _ in range(3)]
-    _core.nested_cells(X, samples, np.array([4, 150, 500]), cells, 0)
+    voronoi_map(X, samples, [4, 150, 500]).apply(X, cells, 0)
     print(name, "nested", [zlib.crc32(part) for part in cells])
 """
 

@@ -269,7 +269,7 @@ def test_negative_zero_is_zero(partitioning):
         ),
         ({"scale": "robust"}, 'scale must be None, "minmax", "standard".* "maxabs"; got .robust.'),
         ({"device": "abacus"}, "device must be None, \"cpu\" or a PyTorch device.*; got 'abacus'"),
-        ({"n_jobs": 0}, "n_jobs == 0"),
+        ({"n_jobs": 0}, "n_jobs must be"),
     ],
     ids=str,
 )

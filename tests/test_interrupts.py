@@ -101,8 +101,8 @@ def test_an_interrupted_call_leaves_whole_blocks(model):
         met.add(torn.n_rows_seen_)
         assert state_of(torn) == whole[torn.n_rows_seen_], k
         assert np.isfinite(answers(torn, X)).all()
-        if k % 5 == 0:  # it learns on as if nothing had happened
-            n = torn.n_rows_seen_
+        n = torn.n_rows_seen_
+        if k % 5 == 0 and n < 90:  # it learns on as if nothing had happened
             torn.partial_fit(X[n:], y[n:], sample_weight=weights[n:])
             assert state_of(torn) == whole[90], k
     assert met >= {30, 50, 70}

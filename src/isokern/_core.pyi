@@ -34,7 +34,6 @@ class TreeMap:
     def apply(self, rows: Rows, cells: Cells, threads: int) -> None: ...
 
 class VoronoiMap:
-    is_on_grid: bool
     def __init__(
         self,
         points: Rows,
@@ -43,6 +42,8 @@ class VoronoiMap:
         axes: Callable[[], NDArray[np.float64]],
     ) -> None: ...
     def apply(self, rows: Rows, cells: list[Cells], threads: int) -> None: ...
+    @property
+    def is_on_grid(self) -> bool: ...
 
 class Rule:
     def __init__(

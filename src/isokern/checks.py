@@ -33,7 +33,7 @@ def n_threads(n_jobs: int | None) -> int:
     if n_jobs is None:
         return 0
     if not is_integer(n_jobs, at_least=-MOST_JOBS) or n_jobs == 0 or n_jobs > MOST_JOBS:
-        raise ValueError(f"n_jobs must be None or an integer other than 0; got {n_jobs!r}.")
+        raise ValueError(f"n_jobs must be None or an integer below 2^31, not 0; got {n_jobs!r}.")
     return int(joblib.effective_n_jobs(n_jobs))
 
 
