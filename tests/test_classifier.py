@@ -136,11 +136,11 @@ def test_classes_may_be_declared_again_in_a_later_call(n_classes):
 # Row and class weights
 
 
-@pytest.mark.parametrize("weight", [0.5, 1.0, 3.0])
-def test_a_row_weight_multiplies_the_step(weight):
+@pytest.mark.parametrize(("weight", "score"), [(0.5, 0.25), (1.0, 0.5), (2.0, 1.0), (3.0, 1.0)])
+def test_a_row_weight_multiplies_the_step_up_to_the_minimum_of_the_loss(weight, score):
     model, cells = one_row()
     model.partial_fit_cells(cells, [1], classes=[-1, 1], sample_weight=[weight])
-    assert model.decision_function_cells(cells) == [0.5 * weight]
+    assert model.decision_function_cells(cells) == [score]
 
 
 def test_a_row_of_weight_zero_is_not_a_support_vector():
