@@ -58,8 +58,7 @@ CORE_TESTS := $(patsubst %,tests/test_%.py,adaraker bad_input budgets core_check
 sanitize:  ## run the core's tests with the address and undefined-behaviour sanitizers, on each instruction set
 	@CMAKE_ARGS=-DISOKERN_SANITIZE=address,undefined,float-cast-overflow \
 	    $(MAKE) --no-print-directory VENV=$(VENV)-sanitize $(VENV)-sanitize/.installed-test
-	@export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:quarantine_size_mb=16 UBSAN_OPTIONS=print_stacktrace=1 \
-	    OMP_WAIT_POLICY=passive; \
+	@export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:quarantine_size_mb=16 UBSAN_OPTIONS=print_stacktrace=1; \
 	preload="$$(for name in asan ubsan stdc++; do $(CXX) -print-file-name=lib$$name.so; done | xargs)"; \
 	for ISOKERN_ISA in baseline avx2 avx512 avx512vnni; do \
 	    export ISOKERN_ISA; \
@@ -70,18 +69,12 @@ sanitize:  ## run the core's tests with the address and undefined-behaviour sani
 	        -k "not narrower_instruction_sets and not hundreds_of_forgeries" $(or $(ARGS),$(CORE_TESTS)); \
 	done
 
-# Archer tells the sanitizer how OpenMP's threads wait for each other; GNU's runtime would give false alarms.
-CLANG ?= clang++
 THREAD_TESTS := $(patsubst %,tests/test_%.py,adaraker grid kernels libsvm nested ogd rivals svm threads voronoi)
-tsan:  ## run the tests of threaded loops with the thread sanitizer; needs CLANG, clang 16 or newer with OpenMP
-	@[ "$$(echo __clang_major__ | $(CLANG) -E -P -x c++ - 2>&1 || true)" -ge 16 ] 2>/dev/null || { \
-	    echo "make tsan needs clang 16 or newer, its sanitizers and LLVM's OpenMP; on Debian 12:"; \
-	    echo "apt-get install clang-19 libclang-rt-19-dev libomp-19-dev llvm-19; make tsan CLANG=clang++-19"; exit 1; }
-	@CXX=$(CLANG) CMAKE_ARGS=-DISOKERN_SANITIZE=thread \
+tsan:  ## run the tests of threaded loops with the thread sanitizer
+	@CMAKE_ARGS=-DISOKERN_SANITIZE=thread \
 	    $(MAKE) --no-print-directory VENV=$(VENV)-tsan $(VENV)-tsan/.installed-test
-	@LD_PRELOAD="$$($(CLANG) -print-file-name=libclang_rt.tsan-$$(uname -m).so)" \
-	    OMP_TOOL_LIBRARIES="$$($(CLANG) -print-resource-dir)/../../libarcher.so" OMP_NUM_THREADS=4 OMP_WAIT_POLICY=passive \
-	    TSAN_OPTIONS=ignore_noninstrumented_modules=1:halt_on_error=1:die_after_fork=0:external_symbolizer_path="$$($(CLANG) -print-prog-name=llvm-symbolizer)" \
+	@LD_PRELOAD="$$($(CXX) -print-file-name=libtsan.so)" OMP_NUM_THREADS=4 \
+	    TSAN_OPTIONS=ignore_noninstrumented_modules=1:halt_on_error=1:die_after_fork=0 \
 	    $(VENV)-tsan/bin/pytest -q $(or $(ARGS),$(THREAD_TESTS))
 
 coverage:  ## measure the coverage of src/ and cpp/ by the tests, by line and by branch

@@ -313,3 +313,16 @@ def test_concurrent_limits_leave_the_number_of_blas_threads_as_it_was():
         begun.wait()
         pool.submit(limit, first.result).result()
     assert blas_threads() == {2}
+
+
+def test_threads_that_cannot_be_started_are_done_without(run_script):
+    code = """
+import resource
+kernel = fit(1)
+expected = kernel.apply(X)
+kernel.set_params(n_jobs=12)
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 30 * 2**20,) * 2)  # a thread reserves 8 MB for its stack
+print(all(np.array_equal(kernel.apply(X), expected) for _ in range(20)))
+"""
+    assert run_script(FORK + code, "tree") == "True"

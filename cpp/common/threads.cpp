@@ -1,40 +1,72 @@
-// Limits the number of threads, and makes OpenMP safe after fork().
+// Starts threads for one loop, and chooses their number.
 //
-// In: the requested number of threads. Out: a number that can be started. GNU's OpenMP keeps a pool of threads, which a
-// forked child does not inherit although the pool's state says that they exist. A pthread_atfork handler marks such a
-// child, which then runs all loops in one thread.
+// In: the requested number of threads, the work of each. Out: the work, done. Threads end with the loop: starting one
+// takes some tens of microseconds, little beside the loops that use them, and there is no pool that a forked child
+// would miss. OpenMP has such a pool, and ends the process if the system refuses to start a thread.
 #include "common/threads.hpp"
 
-#include <algorithm>
+#include <cstdlib>
+#include <exception>
 #include <mutex>
-#include <omp.h>
-#include <pthread.h>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#if defined(__linux__)
+#include <sched.h>
+#endif
 
 namespace isokern {
 namespace {
 
-std::atomic<bool> threads_started{false};
-std::atomic<bool> forked_since{false};
+constexpr int kMost = 256; // threads of one loop, unless there are more CPUs
 
-void after_fork_in_child() {
-    if (threads_started)
-        forked_since = true;
+int available_cpus() {
+#if defined(__linux__)
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
+        return CPU_COUNT(&allowed);
+#endif
+    return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+int default_threads() {
+    const char *wanted = std::getenv("OMP_NUM_THREADS");
+    const int n = wanted ? std::atoi(wanted) : 0; // of a list, for nested loops, the first number
+    return n > 0 ? n : available_cpus();
 }
 
 } // namespace
 
 int usable_threads(int requested) {
-    if (forked_since)
-        return 1;
-    // OpenMP terminates the process if the system refuses to start a thread, so absurd requests are capped.
-    const int most = std::max(omp_get_num_procs(), 256);
-    return requested > 0 ? std::min(requested, most) : omp_get_max_threads();
+    static const int by_default = default_threads(), most = std::max(available_cpus(), kMost);
+    return std::min(requested > 0 ? requested : by_default, most);
 }
 
-void note_threads_started() {
-    static std::once_flag once;
-    std::call_once(once, [] { pthread_atfork(nullptr, nullptr, after_fork_in_child); });
-    threads_started = true;
+void run_in_threads(int threads, const std::function<void()> &work) {
+    std::exception_ptr failure;
+    std::mutex failing;
+    const auto guarded = [&] {
+        try {
+            work();
+        } catch (...) {
+            const std::lock_guard lock(failing);
+            if (!failure)
+                failure = std::current_exception();
+        }
+    };
+    {
+        std::vector<std::jthread> others; // joined at the end of the block
+        try {
+            while (static_cast<int>(others.size()) + 1 < threads)
+                others.emplace_back(guarded);
+        } catch (const std::system_error &) {
+            // The system starts no more threads: those that there are do the work.
+        }
+        guarded();
+    }
+    if (failure)
+        std::rethrow_exception(failure);
 }
 
 } // namespace isokern

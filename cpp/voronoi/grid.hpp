@@ -11,6 +11,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
@@ -29,13 +30,14 @@ class Grid {
     template <class Value> static std::optional<Grid> find(std::span<const Value> values, bool has_zeros) {
         const auto n = static_cast<std::int64_t>(values.size());
         Few all;
+        std::mutex merging;
         std::atomic<bool> are_few{!has_zeros || all.add(0.0)};
         parallel_tiles(n, 1 << 16, threads_for(n), [&] {
             return [&, few = Few()](std::int64_t begin, std::int64_t end) mutable {
                 const auto here = values.subspan(begin, end - begin);
                 if (!are_few || !std::all_of(here.begin(), here.end(), [&](double x) { return few.add(x); }))
                     are_few = false;
-#pragma omp critical(isokern_grid)
+                const std::lock_guard lock(merging);
                 for (const double value : few.values())
                     are_few = are_few && all.add(value);
             };

@@ -29,7 +29,7 @@ def is_number(value: object) -> TypeGuard[float]:
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """Return the number of threads for the core; 0 leaves the choice to OpenMP."""
+    """Return the number of threads for the core; 0 is the default of ``cpp/common/threads.hpp``."""
     if n_jobs is None:
         return 0
     if not is_integer(n_jobs, at_least=-MOST_JOBS) or n_jobs == 0 or n_jobs > MOST_JOBS:

@@ -53,7 +53,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         the same cells. Arrays of other libraries, such as tensors, are mapped on their own device and the results stay
         there: cells as int32, ``transform`` as a CSR tensor for PyTorch and a dense array otherwise.
     n_jobs : int, default=None
-        Number of threads. None leaves the choice to OpenMP, -1 uses all cores. Results do not depend on it.
+        Number of threads. None means ``$OMP_NUM_THREADS`` or else all CPUs, -1 all CPUs. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed. The same seed gives the same cells on every machine.
 

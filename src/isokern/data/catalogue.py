@@ -81,7 +81,7 @@ def load_dataset(
         Whether to download missing files from the LIBSVM site, into ``folder`` or the cache. The SHA-256 is checked
         where ``info.checksums`` has it; for other files, a line in the log says that none is known.
     n_jobs : int, default=None
-        The number of threads for reading; None means as many as OpenMP allows.
+        The number of threads for reading; None means ``$OMP_NUM_THREADS`` or else all CPUs.
 
     Returns
     -------

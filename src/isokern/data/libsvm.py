@@ -46,7 +46,7 @@ def read_libsvm(
     dtype : {numpy.float64, numpy.float32}, default=numpy.float64
         Type of the values.
     n_jobs : int, default=None
-        Number of threads; None means as many as OpenMP allows.
+        Number of threads; None means ``$OMP_NUM_THREADS`` or else all CPUs.
 
     Returns
     -------

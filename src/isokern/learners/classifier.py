@@ -70,7 +70,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         How to compute scores: from t weights, from all t * n_cells products, or from all support vectors. Scores are
         the same; "naive" and "dual" are slow and exist for comparison.
     n_jobs : int, default=None
-        Number of threads for mapping and prediction; None leaves it to OpenMP. Results do not depend on it.
+        Number of threads for mapping and prediction; see :class:`IsolationKernel`. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed of the map and of the order of rows.
 

@@ -62,8 +62,8 @@ class IKSVC(ClassifierMixin, BaseEstimator):
     max_iter : int, default=1000
         Maximum number of passes over the rows.
     n_jobs : int, default=None
-        Number of threads for mapping and prediction, and for training with more than two classes; None leaves it to
-        OpenMP. Results do not depend on it.
+        Number of threads for mapping and prediction, and for training with more than two classes; see
+        :class:`IsolationKernel`. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed of the map and of the order in which training visits the rows.
 
