@@ -127,10 +127,10 @@ template <class Value> void VoronoiMap::densify(const CsrRows<Value> &points) {
 }
 
 const Engine &VoronoiMap::general() const {
-    std::call_once(is_general_made_, [&] {
+    const std::lock_guard lock(making_);
+    if (!general_)
         general_ =
             std::visit([&](const auto &rows) { return make_general_engine(rows, samples_, find_axes_); }, points_);
-    });
     return *general_;
 }
 

@@ -58,7 +58,7 @@ class VoronoiMap {
     FindAxes find_axes_;
     std::unique_ptr<const Engine> on_grid_; // for points and rows on a grid, or null
     mutable std::unique_ptr<const Engine> general_;
-    mutable std::once_flag is_general_made_;
+    mutable std::mutex making_; // guards general_
 };
 
 } // namespace isokern
