@@ -19,6 +19,7 @@ from isokern.parts import need
 from isokern.rows import accept_sparse, read_rows
 from isokern.scaling import Scaling, check_scale
 
+_MOST_PARTITIONINGS = 10**6
 _INT32_MAX = np.iinfo(np.int32).max
 
 
@@ -279,8 +280,9 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
             raise ValueError(f"partitioning must be a name or have fit and apply; got {self.partitioning!r}.")
         if not is_own and self.partitioning not in PARTITIONINGS:
             raise ValueError(f"partitioning must be {one_of(PARTITIONINGS)} or an object; got {self.partitioning!r}.")
-        if not is_integer(self.n_partitionings, at_least=1):
-            raise ValueError(f"n_partitionings must be an integer of at least 1; got {self.n_partitionings!r}.")
+        if not is_integer(self.n_partitionings, at_least=1) or self.n_partitionings > _MOST_PARTITIONINGS:
+            rule = f"an integer from 1 to {_MOST_PARTITIONINGS:,}"
+            raise ValueError(f"n_partitionings must be {rule}; got {self.n_partitionings!r}.")
         if is_own and self.n_cells != "auto":
             raise ValueError(f'n_cells must be "auto" for your own partitioning; got {self.n_cells!r}.')
         if self.n_cells != "auto" and not is_integer(self.n_cells, at_least=2):
