@@ -276,3 +276,8 @@ def test_a_file_is_not_a_folder_of_checkpoints(folder):
 def test_a_pipe_cannot_be_resumed(folder):
     os.mkfifo(folder / "pipe")
     assert "A pipe cannot be rewound" in fail(folder, "stream", "pipe", "--checkpoint", "c", "--resume")
+
+
+def test_records_may_go_to_a_device_that_cannot_be_synced(folder):
+    arguments = ("rows.txt", *RUN, *CELLS, *CHECKPOINT, "--records", "/dev/null", "--predictions", "/dev/null")
+    assert run(folder, "stream", *arguments).code == 0

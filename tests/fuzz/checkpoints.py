@@ -50,7 +50,7 @@ def write_seeds(folder):
 def use(path):
     """Read a checkpoint and continue from it as the state has it, in the way in which it was written."""
     state = read_file(path)
-    if isinstance(state, dict) and "state" in state:
+    if isinstance(state, dict) and state.keys() == {"learner", "state"}:
         run = evaluation()
         run.learner = state["learner"]
         run.restore(state["state"])

@@ -49,7 +49,7 @@ class Outputs:
         """Flush the files to the disk and return their sizes, 0 for what is not a file."""
         sizes = {"records": 0, "predictions": 0}
         for name, file in self._files.items():
-            if self._paths[name] != "-":
+            if os.path.isfile(self._paths[name]):  # devices and pipes cannot be synced
                 os.fsync(file.fileno())
                 sizes[name] = file.tell()
         return sizes

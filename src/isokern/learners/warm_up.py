@@ -69,6 +69,7 @@ class WarmUp(Part):
     def check(self) -> None:
         """Raise ValueError unless every row has a target and the classes are a ClassBook."""
         need(self.book is None or isinstance(self.book, ClassBook), "book must be None or a ClassBook")
+        need(all(batch.table.dtype.kind in "biuf" for batch in self.batches), "batches must hold numbers")
         need(all(table.shape[0] == len(targets) for table, targets, _ in self.batches), "batches must have targets")
         if self.book is not None:
             known = (np.isin(batch.targets, self.book.labels).all() for batch in self.batches)
