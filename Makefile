@@ -70,12 +70,13 @@ sanitize:  ## run the core's tests with the address and undefined-behaviour sani
 	done
 
 THREAD_TESTS := $(patsubst %,tests/test_%.py,adaraker grid kernels libsvm nested ogd rivals svm threads voronoi)
+# Left out: forks, after which the sanitizer's runtime cannot start threads.
 tsan:  ## run the tests of threaded loops with the thread sanitizer
 	@CMAKE_ARGS=-DISOKERN_SANITIZE=thread \
 	    $(MAKE) --no-print-directory VENV=$(VENV)-tsan $(VENV)-tsan/.installed-test
 	@LD_PRELOAD="$$($(CXX) -print-file-name=libtsan.so)" OMP_NUM_THREADS=4 \
 	    TSAN_OPTIONS=ignore_noninstrumented_modules=1:halt_on_error=1:die_after_fork=0 \
-	    $(VENV)-tsan/bin/pytest -q $(or $(ARGS),$(THREAD_TESTS))
+	    $(VENV)-tsan/bin/pytest -q -n auto -k "not fork and not joblib and not cannot_be_started" $(or $(ARGS),$(THREAD_TESTS))
 
 coverage:  ## measure the coverage of src/ and cpp/ by the tests, by line and by branch
 	@CMAKE_ARGS=-DISOKERN_COVERAGE=ON \

@@ -396,3 +396,10 @@ def test_cells_cannot_be_predicted_before_there_is_a_map(method):
     X, y = make_rows(20)
     with pytest.raises(NotFittedError):
         getattr(IKOGDClassifier().partial_fit(X, y), method)(np.zeros((1, 100), dtype=np.uint8))
+
+
+@pytest.mark.parametrize("learner", [IKOGDClassifier(), IKSVC(), OGDClassifier()])
+def test_labels_of_bytes_are_an_error_with_the_cure(learner):
+    X, y = make_rows(30)
+    with pytest.raises(ValueError, match=r"y must be numbers or text; got bytes. Decode them first"):
+        clone(learner).fit(X, y.astype("S"))

@@ -25,6 +25,8 @@ def read_labels(estimator: object, y: Any, rows: Any) -> NDArray[Any]:
     check_consistent_length(rows, labels)
     if labels.dtype.kind == "f":
         assert_all_finite(labels, input_name="y")
+    if labels.dtype.kind == "S":
+        raise ValueError("y must be numbers or text; got bytes. Decode them first, for example with np.char.decode.")
     check_classification_targets(labels)
     return labels
 
