@@ -57,7 +57,7 @@ BAD_PARAMETERS = [
             ("shrinkage", BELOW_RATE, [-0.1, 2.0, np.nan, "none"]),
             ("n_passes", COUNT, [0, 1.5, True]),
             ("n_initial", "None or an integer of at least 2", [1, 10.0, "auto"]),
-            ("n_partitionings", COUNT, [0]),
+            ("n_partitionings", "an integer from 1 to 1,000,000", [0]),
             ("n_cells", '"auto" or an integer of at least 2', [1]),
             ("partitioning", '"tree" or "voronoi" or an object', ["grid"]),
             ("max_depth", 'None, "log2" or an integer of at least 1', [0]),
