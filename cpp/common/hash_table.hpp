@@ -16,7 +16,8 @@ namespace isokern {
 
 template <class Key, class Value> class HashTable {
   public:
-    explicit HashTable(std::size_t expected_size = 8) : slots_(std::bit_ceil(2 * expected_size)) {}
+    explicit HashTable(std::size_t expected_size = 8)
+        : slots_(std::bit_ceil(2 * std::max<std::size_t>(1, expected_size))) {}
 
     std::size_t size() const { return size_; }
 
@@ -48,10 +49,11 @@ template <class Key, class Value> class HashTable {
         Value value = -1; // -1: free
     };
 
-    // Where the key is, or the free slot where it belongs.
+    // Where the key is, or the free slot where it belongs. The highest bits of the product depend on all bits of the
+    // key.
     std::size_t slot_of(Key key) const {
         const std::size_t mask = slots_.size() - 1;
-        std::size_t at = (static_cast<std::uint64_t>(key) * kStep >> 32) & mask;
+        std::size_t at = static_cast<std::uint64_t>(key) * kStep >> (64 - std::countr_zero(slots_.size()));
         while (slots_[at].value >= 0 && slots_[at].key != key)
             at = (at + 1) & mask;
         return at;
