@@ -32,6 +32,14 @@ template <class Rows> void load(const Rows &rows, std::int64_t r, std::vector<En
     for_each_nonzero(rows, r, [&](std::int32_t column, double value) { entries.push_back({column, value}); });
 }
 
+// The squared length of a row.
+inline double square_of(const std::vector<Entry> &row) {
+    double square = 0.0;
+    for (const Entry &entry : row)
+        square += entry.value * entry.value;
+    return square;
+}
+
 // How a row is loaded for its distances to points of this format.
 template <class Points> struct LoadedFor {
     using Row = std::vector<double>;

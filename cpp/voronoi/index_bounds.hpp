@@ -60,9 +60,7 @@ template <class Value> template <class Rows> class IndexBounds<Value>::Scratch {
   private:
     // Writes the bounds of row_; returns its width.
     float fill_row(float *bounds) {
-        double square = 0.0;
-        for (const Entry &entry : row_)
-            square += entry.value * entry.value;
+        const double square = square_of(row_);
         if (!table_.index_.can_multiply(square) || square * table_.unit_ > kLargestSquare)
             return HUGE_VALF;
         table_.index_.multiply(row_, products_);

@@ -49,9 +49,7 @@ template <class Value> template <class Rows> class IndexSearch<Value>::Worker {
         for (std::int64_t r = begin; r < end; ++r) {
             load(rows_, r, row_);
             search_.begin();
-            double square = 0.0;
-            for (const Entry &entry : row_)
-                square += entry.value * entry.value;
+            const double square = square_of(row_);
             if (index_.can_multiply(square))
                 enter_points(square);
             else

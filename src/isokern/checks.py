@@ -1,13 +1,13 @@
-"""Validate parameters, roll estimators back on errors, and choose thread counts."""
+"""Validate parameters, change estimators in whole steps, and choose thread counts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, wraps
 from numbers import Integral, Real
 from threading import Lock
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar, cast
 
 import joblib
 import numpy as np
@@ -16,6 +16,8 @@ from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 _SMALL_MATRIX = 2048  # rows
 MOST_JOBS = 2**31 - 1  # the core counts threads in 32 bits
 _BLAS_LOCK = Lock()
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def is_integer(value: object, *, at_least: int) -> TypeGuard[int]:
@@ -66,13 +68,21 @@ def one_of(names: Iterable[str]) -> str:
     return f"{', '.join(first)} or {last}" if first else last
 
 
-@contextmanager
-def unchanged_on_error(estimator: Any) -> Iterator[None]:
-    """Restore an estimator's attributes if the block raises."""
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
+def private(value: Any) -> Any:
+    """Return a shallow copy, whose attributes can be replaced without a change of the original."""
+    copied = object.__new__(type(value))
+    vars(copied).update(vars(value))
+    return copied
+
+
+def all_or_nothing(method: Method) -> Method:
+    """Run a method on a copy; if it does not raise, the estimator gets the copy's attributes in one step."""
+
+    @wraps(method)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        changed = private(self)
+        result = method(changed, *args, **kwargs)
+        self.__dict__ = vars(changed)
+        return self if result is changed else result
+
+    return cast(Method, call)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from isokern.checks import is_integer, n_threads, one_of, unchanged_on_error
+from isokern.checks import all_or_nothing, is_integer, n_threads, one_of
 from isokern.devices import is_compiled_core, torch_device
 from isokern.engines import engine_of
 from isokern.fitted_map import FittedMap, draw_map, draw_own, draw_samples, draw_seed
@@ -125,6 +125,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Draw the partitionings from the rows of X.
 
@@ -139,8 +140,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         self
         """
         self.check_parameters()
-        with unchanged_on_error(self):
-            return self.fit_rows(read_rows(self, X, reset=True))
+        return self.fit_rows(read_rows(self, X, reset=True))
 
     def fit_rows(self, table: Any) -> Self:
         """Draw the partitionings from a validated table, see :func:`isokern.rows.read_rows`."""

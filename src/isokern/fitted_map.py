@@ -174,7 +174,7 @@ def resolve_n_cells(n_cells: int | str, n_rows: int) -> int:
     if isinstance(n_cells, str):
         return min(auto_n_cells(n_rows), n_rows)
     if n_cells > n_rows:
-        warnings.warn(f"n_cells={n_cells} is more than the {n_rows} rows; all rows are used.", stacklevel=5)
+        warnings.warn(f"n_cells={n_cells} is more than the {n_rows} rows; all rows are used.", stacklevel=6)
     return int(min(n_cells, n_rows))
 
 

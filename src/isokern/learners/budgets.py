@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from isokern.learners.commits import private
+from isokern.checks import private
 from isokern.parts import Part, need, need_array
 
 _TINY = 1e-10  # squared distance from the span of the support vectors that counts as zero

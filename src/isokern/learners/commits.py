@@ -9,23 +9,23 @@ the compiled core under the lock of the model's clock (``cpp/online/model_lock.h
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import wraps
 from itertools import chain
 from threading import Lock, RLock
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isokern import _core
+from isokern.checks import Method, private
 from isokern.learners.clock import Clock
 
 BLOCK = 1000  # rows learned in one step
 
 Copies = list[tuple[NDArray[Any], NDArray[Any]]]  # (to, from)
-Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def blocks(n: int) -> Iterator[slice]:
@@ -41,27 +41,7 @@ def commit(estimator: Any, *removed: str, **changes: Any) -> None:
     estimator.__dict__ = after
 
 
-def private(value: Any) -> Any:
-    """Return a shallow copy, whose attributes can be replaced without a change of the original."""
-    copied = object.__new__(type(value))
-    vars(copied).update(vars(value))
-    return copied
-
-
 # -- decorators of an estimator's methods
-
-
-def all_or_nothing(method: Method) -> Method:
-    """Run a method on a copy; if it does not raise, the estimator gets the copy's attributes in one step."""
-
-    @wraps(method)
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        changed = private(self)
-        result = method(changed, *args, **kwargs)
-        self.__dict__ = vars(changed)
-        return self if result is changed else result
-
-    return cast(Method, call)
 
 
 def one_view(method: Method) -> Method:

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isokern import _core
-from isokern.checks import n_threads
+from isokern.checks import n_threads, private
 from isokern.kernels import check_gamma, gamma_from_data
 from isokern.learners.clock import Clock
-from isokern.learners.commits import private
 from isokern.learners.linear import LinearModel, project, random_directions
 from isokern.learners.parameters import check_choice, check_integer
 from isokern.learners.rival import RivalClassifier

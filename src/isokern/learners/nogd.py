@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isokern import _core
-from isokern.checks import is_integer, is_number, n_threads, one_thread_if_small
+from isokern.checks import is_integer, is_number, n_threads, one_thread_if_small, private
 from isokern.kernels import NamedKernel, check_kernel, choose_kernel
 from isokern.learners.clock import Clock
-from isokern.learners.commits import private
 from isokern.learners.duals import KernelDual
 from isokern.learners.linear import LinearModel, project
 from isokern.learners.parameters import check_integer

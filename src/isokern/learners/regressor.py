@@ -10,9 +10,10 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from isokern.checks import all_or_nothing
 from isokern.engines import engine_of
 from isokern.feature_map import IsolationKernel
-from isokern.learners.commits import BLOCK, all_or_nothing, blocks, commit, one_at_a_time, one_view
+from isokern.learners.commits import BLOCK, blocks, commit, one_at_a_time, one_view
 from isokern.learners.kernel_source import KernelSource, check_same_map, read_cells, share_starts
 from isokern.learners.parameters import check_n_initial, check_non_negative
 from isokern.learners.residuals import Residuals

@@ -11,11 +11,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from isokern import _core
-from isokern.checks import n_threads
+from isokern.checks import all_or_nothing, n_threads, private
 from isokern.engines import engine_of
 from isokern.kernels import check_defined, needs_rows
 from isokern.learners.classes import ClassBook
-from isokern.learners.commits import BLOCK, all_or_nothing, blocks, commit, one_at_a_time, one_view, private
+from isokern.learners.commits import BLOCK, blocks, commit, one_at_a_time, one_view
 from isokern.learners.parameters import check_class_weight, check_n_initial
 from isokern.learners.steps import CLASSIFIER_LOSSES, check_steps
 from isokern.learners.targets import Weights, pass_orders, read_labels, read_weights, some

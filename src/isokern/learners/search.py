@@ -13,11 +13,10 @@ from sklearn.metrics import check_scoring
 from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import check_is_fitted
 
-from isokern.checks import is_integer
+from isokern.checks import all_or_nothing, is_integer
 from isokern.feature_map import IsolationKernel
 from isokern.learners.classes import ClassBook
 from isokern.learners.classifier import IKOGDClassifier
-from isokern.learners.commits import all_or_nothing
 from isokern.learners.folds import Folds, Rows, split_rows, table_of_results
 from isokern.learners.kernel_source import draw_seed
 from isokern.learners.targets import read_labels, read_weights

@@ -15,11 +15,11 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from isokern import _core
-from isokern.checks import is_number, n_threads
+from isokern.checks import all_or_nothing, is_number, n_threads
 from isokern.engines import engine_of
 from isokern.feature_map import IsolationKernel
 from isokern.learners.classes import ClassBook
-from isokern.learners.commits import all_or_nothing, one_view
+from isokern.learners.commits import one_view
 from isokern.learners.kernel_source import KernelSource, draw_seed, read_cells, share_starts
 from isokern.learners.parameters import check_choice, check_class_weight, check_integer, check_positive
 from isokern.learners.targets import Weights, read_labels, read_weights
