@@ -318,6 +318,9 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         scores : ndarray of shape (n,) for two classes, else (n, n_classes)
             With two classes, a positive score means the second one.
         """
+        return self._scores(X)
+
+    def _scores(self, X: Any) -> Any:
         if hasattr(self, "learned_"):
             return self.learned_.scores(self._cells(engine_of(X).read(self, X)), self.n_jobs)
         check_is_fitted(self)
@@ -342,7 +345,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         -------
         labels : ndarray of shape (n,)
         """
-        scores = self.decision_function(X)
+        scores = self._scores(X)
         return engine_of(X).labels(scores, self.classes_)
 
     @one_view
@@ -370,7 +373,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         if hasattr(self, "learned_"):
             cells = self._cells(engine_of(X).read(self, X))
             return self.learned_.probabilities(cells, self.loss, self.n_jobs)
-        scores, counts = self.decision_function(X), self._frequencies()
+        scores, counts = self._scores(X), self._frequencies()
         return engine_of(X).to_library(np.tile(counts / counts.sum(), (scores.shape[0], 1)), X)
 
     @one_view
