@@ -8,7 +8,7 @@ namespace isokern::bindings {
 namespace {
 
 auto grow_trees(const RowsArgument &rows, const Table<std::int64_t> &samples, std::int64_t max_depth,
-                std::uint64_t seed, int threads) {
+                std::uint64_t seed, const Vector<std::int32_t> &categorical, int threads) {
     Forest forest;
     const AnyRows any = view(rows);
     {
@@ -18,24 +18,30 @@ auto grow_trees(const RowsArgument &rows, const Table<std::int64_t> &samples, st
                 for (std::size_t k = 0; k < samples.size(); ++k)
                     if (samples.data()[k] < 0 || samples.data()[k] >= table.n_rows)
                         throw std::invalid_argument("samples must be row numbers from 0 to n_rows - 1.");
+                for (const std::int32_t column : std::span(categorical.data(), categorical.size()))
+                    if (column < 0 || column >= table.n_columns)
+                        throw std::invalid_argument("categorical columns must be numbers of columns.");
                 forest = isokern::grow_trees(table, samples.data(), static_cast<std::int64_t>(samples.shape(0)),
-                                             static_cast<std::int64_t>(samples.shape(1)), max_depth, seed, threads);
+                                             static_cast<std::int64_t>(samples.shape(1)), max_depth, seed,
+                                             std::span(categorical.data(), categorical.size()), threads);
             },
             any);
     }
     return nb::make_tuple(to_array(std::move(forest.split)), to_array(std::move(forest.column)),
-                          to_array(std::move(forest.left)), to_array(std::move(forest.starts)));
+                          to_array(std::move(forest.left)), to_array(std::move(forest.starts)),
+                          to_array(std::move(forest.keys)));
 }
 
 TreeMap make_tree_map(const Vector<double> &split, const Vector<std::int32_t> &column, const Vector<std::int32_t> &left,
-                      const Vector<std::int64_t> &starts, std::int64_t n_columns, std::int64_t n_cells) {
+                      const Vector<std::int64_t> &starts, const Vector<std::uint64_t> &keys,
+                      const Vector<std::int32_t> &categorical, std::int64_t n_columns, std::int64_t n_cells) {
     const std::size_t n_nodes = split.size();
-    if (column.size() != n_nodes || left.size() != n_nodes || starts.size() < 2 ||
+    if (column.size() != n_nodes || left.size() != n_nodes || starts.size() < 2 || keys.size() + 1 != starts.size() ||
         starts.data()[starts.size() - 1] != static_cast<std::int64_t>(n_nodes))
         throw std::invalid_argument("the arrays of a forest must have the same length.");
     const nb::gil_scoped_release release;
-    return TreeMap(split.data(), column.data(), left.data(), starts.data(),
-                   static_cast<std::int64_t>(starts.size()) - 1, n_columns, n_cells);
+    return TreeMap(split.data(), column.data(), left.data(), starts.data(), {keys.data(), keys.size()},
+                   {categorical.data(), categorical.size()}, n_columns, n_cells);
 }
 
 // cells[r, i] = the cell of row r in tree i      out: cells
@@ -55,17 +61,17 @@ void find_cells(const TreeMap &map, const RowsArgument &rows, const CellsOutput 
 void register_trees(nb::module_ &m) {
     using namespace nb::literals;
     m.def("grow_trees", &grow_trees, "rows"_a.noconvert(), "samples"_a.noconvert(), "max_depth"_a, "seed"_a,
-          "threads"_a);
+          "categorical"_a.noconvert(), "threads"_a);
     nb::class_<TreeMap>(m, "TreeMap")
         .def(
             "__init__",
             [](TreeMap *self, const Vector<double> &split, const Vector<std::int32_t> &column,
-               const Vector<std::int32_t> &left, const Vector<std::int64_t> &starts, std::int64_t n_columns,
-               std::int64_t n_cells) {
-                new (self) TreeMap(make_tree_map(split, column, left, starts, n_columns, n_cells));
+               const Vector<std::int32_t> &left, const Vector<std::int64_t> &starts, const Vector<std::uint64_t> &keys,
+               const Vector<std::int32_t> &categorical, std::int64_t n_columns, std::int64_t n_cells) {
+                new (self) TreeMap(make_tree_map(split, column, left, starts, keys, categorical, n_columns, n_cells));
             },
-            "split"_a.noconvert(), "column"_a.noconvert(), "left"_a.noconvert(), "starts"_a.noconvert(), "n_columns"_a,
-            "n_cells"_a)
+            "split"_a.noconvert(), "column"_a.noconvert(), "left"_a.noconvert(), "starts"_a.noconvert(),
+            "keys"_a.noconvert(), "categorical"_a.noconvert(), "n_columns"_a, "n_cells"_a)
         .def("apply", &find_cells, "rows"_a.noconvert(), "cells"_a.noconvert(), "threads"_a);
 }
 

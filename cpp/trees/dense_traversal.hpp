@@ -22,7 +22,8 @@ constexpr int kTopLevels = 4;
 constexpr int kTopNodes = (1 << kTopLevels) - 1;
 
 // Sends x to node link >> kColumnBits if x[link & (2^kColumnBits - 1)] < split, else to the node after it. A leaf has
-// an infinite split and links to itself, so that traversals that have arrived can keep stepping.
+// an infinite split and links to itself, so that traversals that have arrived can keep stepping. The split of a
+// categorical column holds the bits of its seed.
 struct PackedNode {
     float split;
     std::uint32_t link;
@@ -39,16 +40,19 @@ struct TopNodes {
 
 struct PackedForest {
     const PackedNode *nodes;
-    const double *splits; // the exact splits of the nodes
-    const TopNodes *tops; // by tree
+    const double *splits;               // the exact splits of the nodes
+    const TopNodes *tops;               // by tree
+    const std::uint32_t *missing_right; // bit per inner node: whether it sends missing values right
 };
 
-// A tile of at most 2^kRowBits rows.
+// A tile of at most 2^kRowBits rows. Numeric columns come first.
 template <class Exact> struct RowTile {
     const float *columns; // the values rounded to float32, [column][2^row_bits], padded to at least kLanes rows
     int row_bits;
-    const Exact *exact; // the unrounded values, [row][column]
+    const Exact *exact; // the unrounded values, [row][original column]
     std::int64_t n_rows, n_columns;
+    const std::int32_t *originals; // column -> its number in `exact`
+    std::int32_t n_numeric;        // later columns hold the codes of categories, as integers
 };
 constexpr int kLaneBits = 4, kLanes = 1 << kLaneBits; // rows, or traversals, of a vector
 
@@ -62,6 +66,9 @@ struct DenseTraversals {
 
     Traverse<float> floats;
     Traverse<double> doubles;
+    // The same for tiles with missing values or categories (splits.hpp).
+    Traverse<float> mixed_floats;
+    Traverse<double> mixed_doubles;
 };
 
 // The implementation for the widest instruction set that this CPU supports.

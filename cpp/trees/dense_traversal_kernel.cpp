@@ -6,6 +6,7 @@
 #include "trees/dense_traversal.hpp"
 
 #include "simd/for_isa.hpp"
+#include "trees/splits.hpp" // only its constants
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -22,7 +23,7 @@ static_assert(kLanes * kVectors == kPlacesAtOnce);
 // Compares the exact numbers, for a value that equals the split when both are rounded to float32.
 template <class Exact>
 bool goes_right_exactly(const RowTile<Exact> &rows, std::int64_t row, std::int64_t column, double split) {
-    return !(rows.exact[row * rows.n_columns + column] < split);
+    return !(rows.exact[row * rows.n_columns + rows.originals[column]] < split);
 }
 
 #if defined(__AVX512F__)
@@ -32,7 +33,17 @@ inline unsigned choose(unsigned which, unsigned if_not, unsigned if_so) { return
 
 // Takes rows first .. first + 15 through the top of a tree; returns the packed nodes below it.
 //  right[k], bit l: row first + l would go right at top node k.      close[k]: it equals the split after rounding.
-template <class Exact>
+// category_goes_right of splits.hpp for sixteen codes or seeds.
+inline __mmask16 categories_right(const __m512i &codes, const __m512i &seeds) {
+    __m512i hash = _mm512_xor_si512(codes, seeds);
+    for (const unsigned factor : kCategoryFactors) {
+        hash = _mm512_mullo_epi32(hash, _mm512_set1_epi32(static_cast<int>(factor)));
+        hash = _mm512_xor_si512(hash, _mm512_srli_epi32(hash, kCategoryShift));
+    }
+    return _mm512_test_epi32_mask(hash, _mm512_set1_epi32(1));
+}
+
+template <bool is_mixed, class Exact>
 __m512i below_top(const PackedForest &forest, const TopNodes &top, const RowTile<Exact> &rows, std::int64_t first) {
     unsigned right[kTopNodes], close[kTopNodes], any = 0;
 #pragma GCC unroll 15
@@ -41,6 +52,13 @@ __m512i below_top(const PackedForest &forest, const TopNodes &top, const RowTile
         const __m512 split = _mm512_set1_ps(top.splits[k]);
         right[k] = _mm512_cmp_ps_mask(x, split, _CMP_NLT_UQ);
         close[k] = _mm512_cmp_ps_mask(x, split, _CMP_EQ_OQ);
+        if constexpr (is_mixed) {
+            if (static_cast<std::int32_t>(top.columns[k]) >= rows.n_numeric) {
+                right[k] = categories_right(_mm512_castps_si512(x), _mm512_castps_si512(split));
+                close[k] = 0;
+            } else if (!(forest.missing_right[top.nodes[k] / 32] >> top.nodes[k] % 32 & 1))
+                right[k] &= ~static_cast<unsigned>(_mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q));
+        }
         any |= close[k];
     }
     if (__builtin_expect(any != 0, 0))
@@ -70,19 +88,19 @@ __m512i below_top(const PackedForest &forest, const TopNodes &top, const RowTile
 }
 
 // Appends the places of all rows below a tree's top to the work list; returns its new end.
-template <class Exact>
+template <bool is_mixed, class Exact>
 std::uint32_t *enter(const PackedForest &forest, std::int64_t tree, const RowTile<Exact> &rows, std::uint32_t *places) {
     const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     for (std::int64_t first = 0; first < rows.n_rows; first += kLanes) {
         const __m512i row = _mm512_add_epi32(_mm512_set1_epi32(static_cast<int>(first)), lane);
-        const __m512i node = below_top(forest, forest.tops[tree], rows, first);
+        const __m512i node = below_top<is_mixed>(forest, forest.tops[tree], rows, first);
         _mm512_storeu_si512(places + first, _mm512_or_si512(_mm512_slli_epi32(row, kNodeBits), node));
     }
     return places + rows.n_rows;
 }
 
 // Sixteen traversals: their rows and current nodes.
-template <class Exact> struct Lanes {
+template <bool is_mixed, class Exact> struct Lanes {
     __m512i row, at;
 
     void load(const std::uint32_t *places) {
@@ -103,11 +121,29 @@ template <class Exact> struct Lanes {
         const __m512i column = _mm512_and_si512(link, _mm512_set1_epi32((1 << kColumnBits) - 1));
         const __m512i value = _mm512_add_epi32(_mm512_sllv_epi32(column, _mm512_set1_epi32(rows.row_bits)), row);
         const __m512 x = _mm512_i32gather_ps(value, rows.columns, 4);
+        const __m512i left = _mm512_srli_epi32(link, kColumnBits);
         __mmask16 goes_right = _mm512_cmp_ps_mask(x, split, _CMP_NLT_UQ);
-        const __mmask16 is_close = _mm512_cmp_ps_mask(x, split, _CMP_EQ_OQ);
+        __mmask16 is_close = _mm512_cmp_ps_mask(x, split, _CMP_EQ_OQ);
+        if constexpr (is_mixed) {
+            const __mmask16 is_inner = _mm512_cmpneq_epi32_mask(left, at);
+            const __mmask16 is_category =
+                _mm512_mask_cmpge_epi32_mask(is_inner, column, _mm512_set1_epi32(rows.n_numeric));
+            const __mmask16 is_missing = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q) & ~is_category;
+            goes_right &= is_inner; // a missing value does not leave a leaf
+            if (is_missing & is_inner) {
+                const __m512i words = _mm512_i32gather_epi32(_mm512_srli_epi32(at, 5), forest.missing_right, 4);
+                const __m512i bits = _mm512_srlv_epi32(words, _mm512_and_si512(at, _mm512_set1_epi32(31)));
+                goes_right = (goes_right & ~is_missing) |
+                             _mm512_mask_test_epi32_mask(is_missing & is_inner, bits, _mm512_set1_epi32(1));
+            }
+            if (is_category) {
+                const __mmask16 is_right = categories_right(_mm512_castps_si512(x), _mm512_castps_si512(split));
+                goes_right = (goes_right & ~is_category) | (is_right & is_category);
+                is_close &= ~is_category;
+            }
+        }
         if (__builtin_expect(is_close != 0, 0))
             goes_right = decided(goes_right, is_close, column, forest, rows);
-        const __m512i left = _mm512_srli_epi32(link, kColumnBits);
         return _mm512_mask_add_epi32(left, goes_right, left, _mm512_set1_epi32(1));
     }
 
@@ -147,18 +183,37 @@ using Nodes = __m512i;
 
 #else
 
+// Where a node sends x, by splits.hpp.
+template <bool is_mixed, class Exact>
+bool goes_right(const PackedForest &forest, const RowTile<Exact> &rows, std::int64_t row, std::int64_t column, float x,
+                float split, std::uint32_t node) {
+    if constexpr (is_mixed) {
+        if (column >= rows.n_numeric) {
+            std::uint32_t hash = __builtin_bit_cast(std::uint32_t, x) ^ __builtin_bit_cast(std::uint32_t, split);
+            for (const std::uint32_t factor : kCategoryFactors) {
+                hash *= factor;
+                hash ^= hash >> kCategoryShift;
+            }
+            return hash & 1;
+        }
+        if (x != x)
+            return forest.missing_right[node / 32] >> node % 32 & 1;
+    }
+    if (__builtin_expect(x == split, 0))
+        return goes_right_exactly(rows, row, column, forest.splits[node]);
+    return !(x < split);
+}
+
 // The same without SIMD: each row follows its own path through the top.
-template <class Exact>
+template <bool is_mixed, class Exact>
 std::uint32_t *enter(const PackedForest &forest, std::int64_t tree, const RowTile<Exact> &rows, std::uint32_t *places) {
     const TopNodes &top = forest.tops[tree];
     for (std::int64_t row = 0; row < rows.n_rows; ++row) {
         int at = 0;
         for (int level = 0; level < kTopLevels; ++level) {
             const float x = rows.columns[(std::int64_t{top.columns[at]} << rows.row_bits) + row];
-            bool goes_right = !(x < top.splits[at]);
-            if (__builtin_expect(x == top.splits[at], 0))
-                goes_right = goes_right_exactly(rows, row, top.columns[at], forest.splits[top.nodes[at]]);
-            at = 2 * at + 1 + goes_right;
+            at =
+                2 * at + 1 + goes_right<is_mixed>(forest, rows, row, top.columns[at], x, top.splits[at], top.nodes[at]);
         }
         *places++ = static_cast<std::uint32_t>(row) << kNodeBits | top.below[at - kTopNodes];
     }
@@ -169,7 +224,7 @@ struct Nodes {
     std::int32_t lane[kLanes];
 };
 
-template <class Exact> struct Lanes {
+template <bool is_mixed, class Exact> struct Lanes {
     Nodes row, at;
 
     void load(const std::uint32_t *places) {
@@ -185,10 +240,9 @@ template <class Exact> struct Lanes {
             const PackedNode node = forest.nodes[at.lane[k]];
             const std::int64_t column = node.link & ((1u << kColumnBits) - 1);
             const float x = rows.columns[(column << rows.row_bits) + row.lane[k]];
-            bool goes_right = !(x < node.split);
-            if (__builtin_expect(x == node.split, 0))
-                goes_right = goes_right_exactly(rows, row.lane[k], column, forest.splits[at.lane[k]]);
-            moved.lane[k] = static_cast<std::int32_t>(node.link >> kColumnBits) + goes_right;
+            const auto here = static_cast<std::uint32_t>(at.lane[k]), left = node.link >> kColumnBits;
+            const bool is_right = goes_right<is_mixed>(forest, rows, row.lane[k], column, x, node.split, here);
+            moved.lane[k] = static_cast<std::int32_t>(left + (is_right && !(is_mixed && left == here)));
         }
         return moved;
     }
@@ -212,19 +266,19 @@ template <class Exact> struct Lanes {
 // Fills the work list, then steps and compacts until it is empty. Compaction is in place: no more places are kept than
 // have been read, so it never overwrites a place that is still to be read.
 //   in: forest, rows      changed: places (the work list)      out: ends
-template <class Exact>
+template <bool is_mixed, class Exact>
 void traverse(const PackedForest &forest, std::int64_t n_trees, const RowTile<Exact> &rows, std::uint32_t *places,
               std::uint32_t *ends) {
     std::uint32_t *entered = places;
     for (std::int64_t tree = 0; tree < n_trees; ++tree)
-        entered = enter(forest, tree, rows, entered);
+        entered = enter<is_mixed>(forest, tree, rows, entered);
     std::int64_t n = entered - places;
     for (int n_steps = kFirstSteps; n > 0; n_steps = kStepsBetween) {
         for (std::int64_t k = n; k % kPlacesAtOnce != 0; ++k)
             places[k] = places[0]; // valid places for idle lanes, whose results are ignored
         std::uint32_t *kept = places;
         for (std::int64_t begin = 0; begin < n; begin += kPlacesAtOnce) {
-            Lanes<Exact> lanes[kVectors];
+            Lanes<is_mixed, Exact> lanes[kVectors];
             Nodes moved[kVectors];
 #pragma GCC unroll 4
             for (int v = 0; v < kVectors; ++v)
@@ -248,6 +302,7 @@ void traverse(const PackedForest &forest, std::int64_t n_trees, const RowTile<Ex
 } // namespace
 
 extern const DenseTraversals ISOKERN_FOR_ISA(dense_traversals);
-const DenseTraversals ISOKERN_FOR_ISA(dense_traversals) = {traverse<float>, traverse<double>};
+const DenseTraversals ISOKERN_FOR_ISA(dense_traversals) = {traverse<false, float>, traverse<false, double>,
+                                                           traverse<true, float>, traverse<true, double>};
 
 } // namespace isokern

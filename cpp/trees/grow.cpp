@@ -11,12 +11,16 @@
 #include "trees/tree_map.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
+#include <stdexcept>
 #include <utility>
 
 #include "common/random.hpp"
 #include "common/threads.hpp"
 #include "trees/grow_samples.hpp"
+#include "trees/splits.hpp"
 
 namespace isokern {
 namespace {
@@ -50,6 +54,7 @@ template <class Sample> class Grower {
     //   in: rows (the sample), key of the root's random stream      out: tree
     std::int32_t grow(RowNumbers rows, std::uint64_t key, Tree tree) {
         tree_ = tree;
+        key_ = key;
         take(rows);
         Node root{0, static_cast<std::int32_t>(rows.size()), 0, key, tree_.add_node(), 0, 0};
         slots_.resize(static_cast<std::size_t>(sample_.n_slots()));
@@ -105,11 +110,10 @@ template <class Sample> class Grower {
         Draws draws(node.key);
         if (!choose_slot(node, draws))
             return make_leaf(node);
-        const double split = split_between(range_.lower, range_.upper, draws.unit());
-        const std::int32_t middle = partition(node.begin, node.end, split);
+        const std::int32_t middle = partition(node.begin, node.end, sides_at_);
         const std::int32_t left = tree_.add_node();
         tree_.add_node();
-        tree_.split[node.index] = split;
+        tree_.split[node.index] = split_;
         tree_.column[node.index] = sample_.column(slot_);
         tree_.left[node.index] = left;
 
@@ -123,17 +127,74 @@ template <class Sample> class Grower {
         first.n_points() >= second.n_points() ? put_both(first, second) : put_both(second, first);
     }
 
-    // Draws a slot that is not constant in the node, by rejection; false if there is none.
-    //   changed: the node's list (constant slots are deleted)      out: slot_, range_, values_ of the node's points
+    // Draws a slot that is not constant in the node, by rejection, and a split; false if there is none.
+    //   changed: the node's list (constant slots are deleted)
+    //   out: slot_, split_; values_ of the node's points, which go left if below sides_at_
     bool choose_slot(Node &node, Draws &draws) {
         std::int32_t *slots = slots_.data() + node.first_slot;
         while (node.n_slots > 0) {
             const auto k = draws.below(static_cast<std::uint64_t>(node.n_slots));
             slot_ = slots[k];
-            range_ = sample_.gather(slot_, points_of(node), place_.data(), values_.data());
-            if (range_.lower < range_.upper)
+            if (choose_split(node, draws))
                 return true;
             slots[k] = slots[--node.n_slots];
+        }
+        return false;
+    }
+
+    bool choose_split(const Node &node, Draws &draws) {
+        const Points points = points_of(node);
+        if constexpr (requires { sample_.is_categorical(slot_); }) {
+            sample_.gather(slot_, points, values_.data());
+            sides_at_ = 0.5; // values_ become 0 or 1
+            return sample_.is_categorical(slot_) ? choose_categories(points.size(), draws)
+                                                 : choose_number(points.size(), node.index, draws);
+        } else {
+            const auto range = sample_.gather(slot_, points, place_.data(), values_.data());
+            if (!(range.lower < range.upper))
+                return false;
+            split_ = sides_at_ = split_between(range.lower, range.upper, draws.unit());
+            return true;
+        }
+    }
+
+    // A split of numbers, some of which may be missing. If all present ones are equal, it parts them from the missing.
+    bool choose_number(std::size_t n, std::int32_t node, Draws &draws) {
+        constexpr double kInfinity = std::numeric_limits<double>::infinity();
+        Range<double> range{kInfinity, -kInfinity};
+        std::size_t n_missing = 0;
+        for (std::size_t k = 0; k < n; ++k) {
+            range.include(values_[k]); // NaN changes nothing
+            n_missing += std::isnan(values_[k]);
+        }
+        const bool is_constant = !(range.lower < range.upper);
+        if (is_constant && (n_missing == 0 || n_missing == n))
+            return false;
+        const bool missing_right = missing_goes_right(key_, node);
+        split_ = !is_constant    ? split_between(range.lower, range.upper, draws.unit())
+                 : missing_right ? kInfinity
+                                 : -kInfinity;
+        for (std::size_t k = 0; k < n; ++k)
+            values_[k] = std::isnan(values_[k]) ? missing_right : !(values_[k] < split_);
+        return true;
+    }
+
+    // A seed whose hash sends categories to both sides. Half of all seeds part two categories, so a column of which
+    // none of kMostTries does so is taken for constant.
+    bool choose_categories(std::size_t n, Draws &draws) {
+        constexpr int kMostTries = 64;
+        const auto values = std::span(values_).first(n);
+        if (std::all_of(values.begin(), values.end(), [&](auto value) { return value == values[0]; }))
+            return false;
+        for (int k = 0; k < kMostTries; ++k) {
+            const auto seed = static_cast<std::uint32_t>(draws.next() >> 32);
+            const auto is_right = [&](auto value) { return category_goes_right(category_code(value), seed); };
+            if (std::all_of(values.begin(), values.end(),
+                            [&, first = is_right(values[0])](auto value) { return is_right(value) == first; }))
+                continue;
+            split_ = seed;
+            std::transform(values.begin(), values.end(), values.begin(), is_right);
+            return true;
         }
         return false;
     }
@@ -197,12 +258,10 @@ template <class Sample> class Grower {
     std::vector<std::int32_t> place_;  // the inverse of points_
     std::vector<typename Sample::Number> values_;
     std::vector<std::int32_t> right_;
+    std::uint64_t key_ = 0; // of the tree
     std::int32_t slot_ = 0;
-    Range<typename Sample::Number> range_{};
+    double split_ = 0.0, sides_at_ = 0.0;
 };
-
-template <class Value> DenseSample<Value> sample_type(const DenseRows<Value> &);
-template <class Value> CsrSample<Value> sample_type(const CsrRows<Value> &);
 
 // Compacts the forest: tree i moves from i * most, where it had room for `most` nodes, to the end of tree i - 1.
 //   in: n_nodes of each tree      changed: forest
@@ -229,25 +288,23 @@ void join(Forest &forest, const std::vector<std::int32_t> &n_nodes, std::int64_t
     cut(forest.left);
 }
 
-} // namespace
-
-template <class Rows>
-Forest grow_trees(const Rows &rows, const std::int64_t *samples, std::int64_t n_trees, std::int64_t sample_size,
-                  std::int64_t max_depth, std::uint64_t seed, int threads) {
-    using Sample = decltype(sample_type(rows));
-    const typename Sample::Shared shared(rows, {samples, static_cast<std::size_t>(n_trees * sample_size)}, threads);
+template <class Sample, class Rows>
+Forest grow(const Rows &rows, const typename Sample::Shared &shared, const std::int64_t *samples, std::int64_t n_trees,
+            std::int64_t sample_size, std::int64_t max_depth, std::uint64_t seed, int threads) {
     const std::int64_t most = 2 * sample_size - 1; // nodes of a binary tree with a leaf for each point
     Forest forest;
     forest.split.resize(static_cast<std::size_t>(n_trees * most));
     forest.column.resize(forest.split.size());
     forest.left.resize(forest.split.size());
+    for (std::int64_t i = 0; i < n_trees; ++i)
+        forest.keys.push_back(stream_key(seed, Purpose::tree, static_cast<std::uint64_t>(i)));
     std::vector<std::int32_t> n_nodes(static_cast<std::size_t>(n_trees));
     parallel_tiles(n_trees, 1, threads, [&] {
         return [&, grower = Grower(Sample(rows, shared), max_depth)](std::int64_t i, std::int64_t) mutable {
             const RowNumbers sample(samples + i * sample_size, static_cast<std::size_t>(sample_size));
             const std::int64_t root = i * most;
             n_nodes[i] =
-                grower.grow(sample, stream_key(seed, Purpose::tree, static_cast<std::uint64_t>(i)),
+                grower.grow(sample, forest.keys[i],
                             {forest.split.data() + root, forest.column.data() + root, forest.left.data() + root});
         };
     });
@@ -255,13 +312,37 @@ Forest grow_trees(const Rows &rows, const std::int64_t *samples, std::int64_t n_
     return forest;
 }
 
-template Forest grow_trees(const DenseRows<float> &, const std::int64_t *, std::int64_t, std::int64_t, std::int64_t,
-                           std::uint64_t, int);
-template Forest grow_trees(const DenseRows<double> &, const std::int64_t *, std::int64_t, std::int64_t, std::int64_t,
-                           std::uint64_t, int);
-template Forest grow_trees(const CsrRows<float> &, const std::int64_t *, std::int64_t, std::int64_t, std::int64_t,
-                           std::uint64_t, int);
-template Forest grow_trees(const CsrRows<double> &, const std::int64_t *, std::int64_t, std::int64_t, std::int64_t,
-                           std::uint64_t, int);
+} // namespace
+
+template <class Value>
+Forest grow_trees(const DenseRows<Value> &rows, const std::int64_t *samples, std::int64_t n_trees,
+                  std::int64_t sample_size, std::int64_t max_depth, std::uint64_t seed,
+                  std::span<const std::int32_t> categorical, int threads) {
+    const RowNumbers sampled(samples, static_cast<std::size_t>(n_trees * sample_size));
+    const NonzeroColumns<Value> nonzero(rows, sampled, threads);
+    if (categorical.empty() && !nonzero.has_missing())
+        return grow<DenseSample<Value>>(rows, nonzero, samples, n_trees, sample_size, max_depth, seed, threads);
+    typename MixedSample<Value>::Shared shared{nonzero, std::vector<bool>(static_cast<std::size_t>(rows.n_columns))};
+    for (const std::int32_t column : categorical)
+        shared.is_categorical[column] = true;
+    return grow<MixedSample<Value>>(rows, shared, samples, n_trees, sample_size, max_depth, seed, threads);
+}
+
+template <class Value>
+Forest grow_trees(const CsrRows<Value> &rows, const std::int64_t *samples, std::int64_t n_trees,
+                  std::int64_t sample_size, std::int64_t max_depth, std::uint64_t seed,
+                  std::span<const std::int32_t> categorical, int threads) {
+    if (!categorical.empty())
+        throw std::invalid_argument("rows with categories must be dense.");
+    return grow<CsrSample<Value>>(rows, {}, samples, n_trees, sample_size, max_depth, seed, threads);
+}
+
+#define ISOKERN_INSTANTIATE(Rows)                                                                                      \
+    template Forest grow_trees(const Rows &, const std::int64_t *, std::int64_t, std::int64_t, std::int64_t,           \
+                               std::uint64_t, std::span<const std::int32_t>, int);
+ISOKERN_INSTANTIATE(DenseRows<float>)
+ISOKERN_INSTANTIATE(DenseRows<double>)
+ISOKERN_INSTANTIATE(CsrRows<float>)
+ISOKERN_INSTANTIATE(CsrRows<double>)
 
 } // namespace isokern

@@ -7,7 +7,9 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -55,6 +57,9 @@ template <class Value> class NonzeroColumns {
     const std::uint64_t *words(std::int64_t row) const { return words_.get() + row * n_words_; }
     std::int32_t count(std::int64_t row) const { return counts_[row]; }
 
+    // Whether a sampled row has a missing value.
+    bool has_missing() const { return has_missing_; }
+
   private:
     static constexpr std::int64_t kTile = 1024;
     static constexpr std::int64_t kFewValues = 1 << 19; // fewer are scanned before other threads have started
@@ -63,18 +68,24 @@ template <class Value> class NonzeroColumns {
     void look_at(const DenseRows<Value> &rows, std::int64_t i) {
         const Value *row = rows.row(i);
         std::int32_t count = 0;
+        Value missing = 0; // NaN if one of the values is
         for (std::int64_t w = 0; w < n_words_; ++w) {
             const std::int64_t n = std::min<std::int64_t>(64, rows.n_columns - 64 * w);
             std::uint64_t word = 0;
-            for (std::int64_t j = n; j-- > 0;)
+            for (std::int64_t j = n; j-- > 0;) {
                 word = word << 1 | (row[64 * w + j] != Value(0));
+                missing += row[64 * w + j] - row[64 * w + j];
+            }
             words_[i * n_words_ + w] = word;
             count += std::popcount(word);
         }
         counts_[i] = count;
+        if (missing != Value(0))
+            has_missing_ = true;
     }
 
     std::int64_t n_words_;
+    std::atomic<bool> has_missing_{false};
     std::unique_ptr<std::uint64_t[]> words_;
     std::unique_ptr<std::int32_t[]> counts_;
 };
@@ -128,13 +139,15 @@ template <class Value> class DenseSample {
         if (std::none_of(points.begin(), points.end(),
                          [&](std::int32_t point) { return (word[point * seen_.size()] & bit) != 0; }))
             return {Value(0), Value(0)};
-        const auto at = [&, column = rows_.values + slot](std::int32_t point) {
-            return column[sample_[point] * rows_.n_columns];
-        };
-        Range<Value> range{at(points[0]), at(points[0])};
+        Range<Value> range{value(points[0], slot), value(points[0], slot)};
         for (std::size_t k = 0; k < points.size(); ++k)
-            range.include(values[k] = at(points[k]));
+            range.include(values[k] = value(points[k], slot));
         return range;
+    }
+
+  protected:
+    Value value(std::int32_t point, std::int32_t slot) const {
+        return rows_.values[sample_[point] * rows_.n_columns + slot];
     }
 
   private:
@@ -146,13 +159,36 @@ template <class Value> class DenseSample {
     std::vector<std::uint64_t> seen_;  // bit set of the columns that are listed already
 };
 
+// Dense rows with missing values or categories. Values of categorical columns are codes, 0 if missing.
+template <class Value> class MixedSample : public DenseSample<Value> {
+  public:
+    struct Shared {
+        const NonzeroColumns<Value> &nonzero;
+        std::vector<bool> is_categorical; // by column
+    };
+
+    MixedSample(const DenseRows<Value> &rows, const Shared &shared)
+        : DenseSample<Value>(rows, shared.nonzero), is_categorical_(shared.is_categorical) {}
+
+    bool is_categorical(std::int32_t slot) const { return is_categorical_[slot]; }
+
+    // values[k] = the value of points[k] in the slot's column
+    void gather(std::int32_t slot, Points points, Value *values) const {
+        for (std::size_t k = 0; k < points.size(); ++k)
+            values[k] = this->value(points[k], slot);
+        if (is_categorical(slot))
+            std::replace_if(values, values + points.size(), [](Value value) { return std::isnan(value); }, Value(0));
+    }
+
+  private:
+    const std::vector<bool> &is_categorical_;
+};
+
 // CSR rows are copied, by point (entries_) and by slot (slot_points_, slot_values_). Methods as in DenseSample.
 template <class Value> class CsrSample {
   public:
     using Number = double;
-    struct Shared {
-        Shared(const CsrRows<Value> &, RowNumbers, int) {}
-    };
+    struct Shared {};
     static constexpr bool kLooksAtPlaces = true;
 
     CsrSample(const CsrRows<Value> &rows, const Shared &) : rows_(rows) {}

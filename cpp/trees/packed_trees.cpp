@@ -5,6 +5,7 @@
 #include "trees/packed_trees.hpp"
 
 #include <limits>
+#include <numeric>
 
 #include "common/threads.hpp"
 
@@ -16,13 +17,15 @@ static constexpr std::int64_t kSmallTree = 2048;     // nodes of a tree, on aver
 static constexpr std::int64_t kTileValues = 1 << 17; // float32 values of a tile: half a megabyte
 
 PackedTrees::PackedTrees(const double *split, const std::int32_t *column, const std::int32_t *left,
-                         const std::vector<std::int64_t> &starts, std::int64_t n_columns, std::int64_t n_cells) {
+                         const std::vector<std::int64_t> &starts, const std::vector<std::uint64_t> &keys,
+                         const std::vector<bool> &is_categorical, std::int64_t n_cells) {
     const auto n_trees = static_cast<std::int64_t>(starts.size()) - 1;
     std::int64_t largest = 0;
     for (std::int64_t i = 0; i < n_trees; ++i)
         largest = std::max(largest, starts[i + 1] - starts[i]);
-    if (n_columns > (1 << kColumnBits) || n_cells > kMostNodes || largest > kMostNodes)
+    if (std::ssize(is_categorical) > (1 << kColumnBits) || n_cells > kMostNodes || largest > kMostNodes)
         return;
+    order_columns(is_categorical);
     starts_ = starts;
     splits_.resize(static_cast<std::size_t>(starts[n_trees]));
     nodes_.resize(splits_.size());
@@ -31,13 +34,41 @@ PackedTrees::PackedTrees(const double *split, const std::int32_t *column, const 
     for (std::int64_t i = 0; i < n_trees; ++i) {
         if (segments_.empty() || starts[i + 1] - starts[segments_.back().first_tree] > kMostNodes ||
             i - segments_.back().first_tree == kMostTrees)
-            segments_.push_back({i, i});
+            segments_.push_back({i, i, 0});
         segments_.back().end_tree = i + 1;
     }
-    for (const Segment &segment : segments_) {
+    for (Segment &segment : segments_) {
+        segment.first_word = std::ssize(missing_right_);
+        note_missing(segment, keys);
         const std::int64_t n_nodes = starts[segment.end_tree] - starts[segment.first_tree];
         parallel_each(segment.end_tree - segment.first_tree, n_nodes,
                       [&](std::int64_t k) { pack(split, column, left, segment, segment.first_tree + k); });
+    }
+}
+
+// Puts numeric columns first, in their order, then the categorical ones.
+void PackedTrees::order_columns(const std::vector<bool> &is_categorical) {
+    originals_.resize(is_categorical.size());
+    std::iota(originals_.begin(), originals_.end(), 0);
+    const auto end = std::stable_partition(originals_.begin(), originals_.end(),
+                                           [&](std::int32_t column) { return !is_categorical[column]; });
+    n_numeric_ = static_cast<std::int32_t>(end - originals_.begin());
+    packed_.resize(originals_.size());
+    for (std::size_t j = 0; j < originals_.size(); ++j)
+        packed_[originals_[j]] = static_cast<std::int32_t>(j);
+}
+
+// Appends a bit for each node of a segment. The bits of leaves mean nothing.
+void PackedTrees::note_missing(const Segment &segment, const std::vector<std::uint64_t> &keys) {
+    const std::int64_t first_node = starts_[segment.first_tree], n_nodes = starts_[segment.end_tree] - first_node;
+    missing_right_.resize(missing_right_.size() + static_cast<std::size_t>((n_nodes + 31) / 32));
+    std::uint32_t *words = missing_right_.data() + segment.first_word;
+    for (std::int64_t tree = segment.first_tree; tree < segment.end_tree; ++tree) {
+        std::uint64_t sides = 0;
+        for (std::int64_t k = 0, at = starts_[tree] - first_node; k < starts_[tree + 1] - starts_[tree]; ++k, ++at) {
+            sides = k % 64 == 0 ? missing_sides(keys[tree], k / 64) : sides >> 1;
+            words[at / 32] |= static_cast<std::uint32_t>(sides & 1) << at % 32;
+        }
     }
 }
 
@@ -48,10 +79,14 @@ void PackedTrees::pack(const double *split, const std::int32_t *column, const st
     for (std::int64_t k = root; k < starts_[tree + 1]; ++k) {
         const bool is_leaf = left[k] < 0;
         const std::int64_t to = root - first_node + (is_leaf ? k - root : left[k]);
-        const std::int64_t link = to << kColumnBits | (is_leaf ? 0 : column[k]);
+        const std::int32_t at = is_leaf ? 0 : packed_[column[k]];
+        const std::int64_t link = to << kColumnBits | at;
         const std::int64_t leaf = (tree - segment.first_tree) << kNodeBits | ~left[k];
         splits_[k] = is_leaf ? std::numeric_limits<double>::infinity() : split[k];
-        nodes_[k] = {static_cast<float>(splits_[k]), static_cast<std::uint32_t>(link)};
+        const bool is_category = !is_leaf && at >= n_numeric_;
+        nodes_[k] = {is_category ? std::bit_cast<float>(static_cast<std::uint32_t>(splits_[k]))
+                                 : static_cast<float>(splits_[k]),
+                     static_cast<std::uint32_t>(link)};
         leaves_[k] = static_cast<std::uint32_t>(is_leaf ? leaf : 0);
     }
     tops_[tree] = top_of(tree, first_node);

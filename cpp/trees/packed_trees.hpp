@@ -14,6 +14,7 @@
 #include "common/raw_vector.hpp"
 #include "common/rows.hpp"
 #include "trees/dense_traversal.hpp"
+#include "trees/splits.hpp"
 
 namespace isokern {
 
@@ -23,7 +24,8 @@ class PackedTrees {
 
     // Nodes as in TreeMap. If columns, cells or nodes of a tree are too many for the packed format, are_none() is true.
     PackedTrees(const double *split, const std::int32_t *column, const std::int32_t *left,
-                const std::vector<std::int64_t> &starts, std::int64_t n_columns, std::int64_t n_cells);
+                const std::vector<std::int64_t> &starts, const std::vector<std::uint64_t> &keys,
+                const std::vector<bool> &is_categorical, std::int64_t n_cells);
 
     bool are_none() const { return segments_.empty(); }
 
@@ -37,10 +39,13 @@ class PackedTrees {
     // Consecutive trees whose nodes are numbered together.
     struct Segment {
         std::int64_t first_tree, end_tree;
+        std::int64_t first_word; // of its nodes in missing_right_
     };
 
+    void order_columns(const std::vector<bool> &is_categorical);
     void pack(const double *split, const std::int32_t *column, const std::int32_t *left, const Segment &segment,
               std::int64_t tree);
+    void note_missing(const Segment &segment, const std::vector<std::uint64_t> &keys);
     TopNodes top_of(std::int64_t tree, std::int64_t first_node) const;
 
     RawVector<PackedNode> nodes_; // links count from the first node of the segment
@@ -49,6 +54,10 @@ class PackedTrees {
     RawVector<std::uint32_t> leaves_; // leaf -> tree within the segment << kNodeBits | cell; 0 for inner nodes
     std::vector<std::int64_t> starts_;
     std::vector<Segment> segments_;
+    std::vector<std::int32_t> originals_; // packed column -> its number in rows; numeric columns first
+    std::vector<std::int32_t> packed_;    // the inverse
+    std::int32_t n_numeric_ = 0;
+    std::vector<std::uint32_t> missing_right_; // bit sets of the segments
 };
 
 template <class Value, class Cell> class PackedTrees::Mapper {
@@ -57,7 +66,8 @@ template <class Value, class Cell> class PackedTrees::Mapper {
 
     // cells[r, i] = the cell of the leaf of tree i in which row r ends, for at most 2^kRowBits rows.
     void operator()(const DenseRows<Value> &rows, Cell *cells) {
-        const RowTile<Value> tile = turn(rows);
+        bool is_mixed = false;
+        const RowTile<Value> tile = turn(rows, is_mixed);
         const auto n_all = static_cast<std::int64_t>(trees_.tops_.size());
         const std::int64_t n_together = std::clamp<std::int64_t>(kPlaces / rows.n_rows, 1, n_all);
         places_.resize(static_cast<std::size_t>(n_together * rows.n_rows + kPlacesAtOnce));
@@ -67,8 +77,9 @@ template <class Value, class Cell> class PackedTrees::Mapper {
                 const std::int64_t n_trees = std::min(n_together, segment.end_tree - tree);
                 const std::int64_t first_node = trees_.starts_[segment.first_tree];
                 const PackedForest forest{trees_.nodes_.data() + first_node, trees_.splits_.data() + first_node,
-                                          trees_.tops_.data() + tree};
-                traverse_(forest, n_trees, tile, places_.data(), ends_.data());
+                                          trees_.tops_.data() + tree,
+                                          trees_.missing_right_.data() + segment.first_word};
+                best(is_mixed)(forest, n_trees, tile, places_.data(), ends_.data());
                 write(n_trees * rows.n_rows, segment, cells);
             }
     }
@@ -77,14 +88,26 @@ template <class Value, class Cell> class PackedTrees::Mapper {
     static constexpr std::int64_t kPlaces = 2048; // about how many places the work list holds
     static constexpr std::uint32_t kNodeMask = (1u << kNodeBits) - 1;
 
-    // Transposes the rows:  columns_[j, r] = rows[r, j], rounded to the nearest float32
-    RowTile<Value> turn(const DenseRows<Value> &rows) {
+    // Transposes the rows:  columns_[j, r] = rows[r, originals[j]], rounded to the nearest float32, or a category's
+    // code
+    //   out: is_mixed, whether a value is missing or a column categorical
+    RowTile<Value> turn(const DenseRows<Value> &rows, bool &is_mixed) {
         const int row_bits = std::max<int>(kLaneBits, std::bit_width(static_cast<std::uint64_t>(rows.n_rows - 1)));
         columns_.resize(std::max(columns_.size(), static_cast<std::size_t>(rows.n_columns << row_bits)));
-        for (std::int64_t r = 0; r < rows.n_rows; ++r)
-            for (std::int64_t j = 0; j < rows.n_columns; ++j)
-                columns_[(j << row_bits) + r] = static_cast<float>(rows.row(r)[j]);
-        return {columns_.data(), row_bits, rows.values, rows.n_rows, rows.n_columns};
+        const std::int32_t *originals = trees_.originals_.data(), n_numeric = trees_.n_numeric_;
+        Value missing = 0; // NaN if one of the values is
+        for (std::int64_t r = 0; r < rows.n_rows; ++r) {
+            const Value *row = rows.row(r);
+            for (std::int64_t j = 0; j < n_numeric; ++j) {
+                const Value value = row[originals[j]];
+                columns_[(j << row_bits) + r] = static_cast<float>(value);
+                missing += value - value;
+            }
+            for (std::int64_t j = n_numeric; j < rows.n_columns; ++j)
+                columns_[(j << row_bits) + r] = std::bit_cast<float>(category_code(row[originals[j]]));
+        }
+        is_mixed = n_numeric < rows.n_columns || missing != Value(0);
+        return {columns_.data(), row_bits, rows.values, rows.n_rows, rows.n_columns, originals, n_numeric};
     }
 
     // Scatters the n places (row, leaf) in ends_ to cells.
@@ -98,15 +121,15 @@ template <class Value, class Cell> class PackedTrees::Mapper {
         }
     }
 
-    static DenseTraversals::Traverse<Value> best() {
+    static DenseTraversals::Traverse<Value> best(bool is_mixed) {
+        const DenseTraversals &all = best_dense_traversals();
         if constexpr (std::is_same_v<Value, float>)
-            return best_dense_traversals().floats;
+            return is_mixed ? all.mixed_floats : all.floats;
         else
-            return best_dense_traversals().doubles;
+            return is_mixed ? all.mixed_doubles : all.doubles;
     }
 
     const PackedTrees &trees_;
-    DenseTraversals::Traverse<Value> traverse_ = best();
     std::vector<float> columns_;
     std::vector<std::uint32_t> places_, ends_;
 };

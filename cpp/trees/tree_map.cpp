@@ -9,10 +9,12 @@
 #include "trees/tree_map.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "common/densify.hpp"
 #include "common/threads.hpp"
+#include "trees/splits.hpp"
 
 namespace isokern {
 
@@ -26,17 +28,20 @@ static constexpr double kSparse = 0.05;
 
 // Throws unless all columns, children and cells are within bounds and children come after their parent. The column of a
 // leaf is checked too, because the traversal reads it before it knows that the node is a leaf.
-static void check_nodes(const std::int32_t *column, const std::int32_t *left, std::int64_t size, std::int64_t n_columns,
-                        std::int64_t n_cells) {
+static void check_nodes(const double *split, const std::int32_t *column, const std::int32_t *left, std::int64_t size,
+                        const std::vector<bool> &is_categorical, std::int64_t n_cells) {
     if (size == 0)
         throw std::invalid_argument("a tree must have at least one node.");
     bool is_sound = true;
     for (std::int64_t k = 0; k < size; ++k) {
-        is_sound &= column[k] >= 0 && column[k] < n_columns;
+        is_sound &= column[k] >= 0 && column[k] < std::ssize(is_categorical);
         is_sound &= left[k] < 0 ? ~left[k] < n_cells : left[k] > k && left[k] < size - 1;
     }
     if (!is_sound)
         throw std::invalid_argument("a tree's nodes must point to existing columns, later nodes and existing cells.");
+    for (std::int64_t k = 0; k < size; ++k)
+        if (left[k] >= 0 && is_categorical[column[k]] && !(split[k] >= 0.0 && split[k] < 0x1p32))
+            throw std::invalid_argument("the split of a categorical column must be a seed below 2^32.");
 }
 
 // Throws if two nodes share a child. A few dozen such nodes could have exponentially many paths, and zero paths would
@@ -56,24 +61,42 @@ static void check_parents(const std::int32_t *left, std::int64_t size) {
 }
 
 TreeMap::TreeMap(const double *split, const std::int32_t *column, const std::int32_t *left, const std::int64_t *starts,
-                 std::int64_t n_trees, std::int64_t n_columns, std::int64_t n_cells)
-    : n_columns_(n_columns), starts_(starts, starts + n_trees + 1) {
+                 std::span<const std::uint64_t> keys, std::span<const std::int32_t> categorical, std::int64_t n_columns,
+                 std::int64_t n_cells)
+    : n_columns_(n_columns), is_categorical_(static_cast<std::size_t>(n_columns)),
+      has_categories_(!categorical.empty()), starts_(starts, starts + keys.size() + 1),
+      keys_(keys.begin(), keys.end()) {
+    const auto n_trees = static_cast<std::int64_t>(keys.size());
+    for (const std::int32_t column : categorical) {
+        if (column < 0 || column >= n_columns)
+            throw std::invalid_argument("categorical columns must be numbers of columns.");
+        is_categorical_[column] = true;
+    }
     if (starts[0] != 0 || !std::is_sorted(starts_.begin(), starts_.end()))
         throw std::invalid_argument("the starts of the trees must ascend from 0.");
     parallel_each(n_trees, starts[n_trees], [&](std::int64_t i) {
-        check_nodes(column + starts[i], left + starts[i], starts[i + 1] - starts[i], n_columns, n_cells);
+        check_nodes(split + starts[i], column + starts[i], left + starts[i], starts[i + 1] - starts[i], is_categorical_,
+                    n_cells);
         check_parents(left + starts[i], starts[i + 1] - starts[i]);
     });
-    packed_ = PackedTrees(split, column, left, starts_, n_columns, n_cells);
+    packed_ = PackedTrees(split, column, left, starts_, keys_, is_categorical_, n_cells);
     if (packed_.are_none())
         for (std::int64_t k = 0; k < starts[n_trees]; ++k)
             nodes_.push_back({split[k], column[k], left[k]});
-    if (!can_write_out() || share_on_zero_paths(split, left, starts_) >= kPeeling)
+    if (!has_categories_ && (!can_write_out() || share_on_zero_paths(split, left, starts_) >= kPeeling))
         zero_paths_ = ZeroPaths(split, column, left, starts_, n_columns);
 }
 
 // Whether sparse rows can be densified for the packed trees.
 bool TreeMap::can_write_out() const { return n_columns_ <= kFewColumns && !packed_.are_none(); }
+
+// Where a node of unpacked trees sends a value.
+template <class Value> bool TreeMap::goes_right(std::int64_t tree, std::int32_t at, Value value) const {
+    const Node &node = nodes_[starts_[tree] + at];
+    if (has_categories_ && is_categorical_[node.column])
+        return category_goes_right(category_code(value), static_cast<std::uint32_t>(node.split));
+    return std::isnan(value) ? missing_goes_right(keys_[tree], at) : !(value < node.split);
+}
 
 // Whether these rows use zero paths: they cannot be densified, or are expected to be slower that way.
 template <class Value> bool TreeMap::follow_zero_paths(const CsrRows<Value> &rows) const {
@@ -100,7 +123,7 @@ template <class Rows, class Cell> class TreeMap::DenseWorker {
   private:
     static constexpr int kGroup = 16;
 
-    //  at <- left[at] + !(x[column[at]] < split[at]) until all rows of the group are at leaves
+    //  at <- left[at] + goes_right(at, x[column[at]]) until all rows of the group are at leaves
     //  in: the tree, rows first_row .. first_row + group - 1      out: their cells in this tree
     // Rows that have arrived stay where they are; conditional moves instead of branches, which would be unpredictable.
     template <int group> void follow(std::int64_t tree, std::int64_t first_row) {
@@ -113,7 +136,8 @@ template <class Rows, class Cell> class TreeMap::DenseWorker {
             for (int g = 0; g < group; ++g) {
                 const Node &node = nodes[at[g]];
                 const bool is_inner = node.left >= 0;
-                const std::int32_t next = node.left + !(row[g * rows_.n_columns + node.column] < node.split);
+                const std::int32_t next =
+                    node.left + map_.goes_right(tree, at[g], row[g * rows_.n_columns + node.column]);
                 at[g] = is_inner ? next : at[g];
                 is_moving |= is_inner;
             }
@@ -175,6 +199,8 @@ void TreeMap::map_rows(const DenseRows<Value> &rows, Cell *cells, int threads) c
 }
 
 template <class Value, class Cell> void TreeMap::map_rows(const CsrRows<Value> &rows, Cell *cells, int threads) const {
+    if (has_categories_)
+        throw std::invalid_argument("rows with categories must be dense.");
     if (follow_zero_paths(rows))
         parallel_tiles(rows.n_rows, kTile, threads,
                        [&] { return ZeroPaths::Mapper<Value, Cell>(zero_paths_, rows, cells); });

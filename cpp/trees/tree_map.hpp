@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "common/raw_vector.hpp"
@@ -17,27 +18,35 @@
 namespace isokern {
 
 // The nodes of all trees, concatenated. An inner node sends x to node `left` if x[column] < split, else to left + 1;
-// both count from the tree's first node, the root. A leaf has left = ~cell.
+// both count from the tree's first node, the root. A leaf has left = ~cell. Missing values and categories: splits.hpp.
 struct Forest {
     RawVector<double> split;
     RawVector<std::int32_t> column;
     RawVector<std::int32_t> left;
     std::vector<std::int64_t> starts; // n_trees + 1
+    std::vector<std::uint64_t> keys;  // of the trees' random streams
 };
 
 // Grows one tree on each sample. A node draws a column uniformly from those that are not constant among its points, and
 // a split uniformly between the minimum and the maximum there. It becomes a leaf if it holds one point or only equal
 // points, or at max_depth (negative: no limit). The cell of a leaf is the place of its first point in the sample.
-//   in: rows, samples (n_trees x sample_size row numbers), seed      out: the forest
-template <class Rows>
-Forest grow_trees(const Rows &rows, const std::int64_t *samples, std::int64_t n_trees, std::int64_t sample_size,
-                  std::int64_t max_depth, std::uint64_t seed, int threads);
+//   in: rows, samples (n_trees x sample_size row numbers), seed, columns that hold categories      out: the forest
+template <class Value>
+Forest grow_trees(const DenseRows<Value> &rows, const std::int64_t *samples, std::int64_t n_trees,
+                  std::int64_t sample_size, std::int64_t max_depth, std::uint64_t seed,
+                  std::span<const std::int32_t> categorical, int threads);
+template <class Value>
+Forest grow_trees(const CsrRows<Value> &rows, const std::int64_t *samples, std::int64_t n_trees,
+                  std::int64_t sample_size, std::int64_t max_depth, std::uint64_t seed,
+                  std::span<const std::int32_t> categorical, int threads);
 
 // A forest prepared for mapping rows. The constructor throws if a node points outside of its tree, columns or cells.
 class TreeMap {
   public:
+    //   keys: of the trees' random streams      categorical: columns that hold categories (splits.hpp)
     TreeMap(const double *split, const std::int32_t *column, const std::int32_t *left, const std::int64_t *starts,
-            std::int64_t n_trees, std::int64_t n_columns, std::int64_t n_cells);
+            std::span<const std::uint64_t> keys, std::span<const std::int32_t> categorical, std::int64_t n_columns,
+            std::int64_t n_cells);
 
     std::int64_t n_trees() const { return static_cast<std::int64_t>(starts_.size()) - 1; }
 
@@ -57,10 +66,14 @@ class TreeMap {
     template <class Value, class Cell> void map_rows(const CsrRows<Value> &rows, Cell *cells, int threads) const;
 
     bool can_write_out() const;
+    template <class Value> bool goes_right(std::int64_t tree, std::int32_t at, Value value) const;
     template <class Value> bool follow_zero_paths(const CsrRows<Value> &rows) const;
 
     std::int64_t n_columns_;
+    std::vector<bool> is_categorical_;
+    bool has_categories_;
     std::vector<std::int64_t> starts_;
+    std::vector<std::uint64_t> keys_;
     PackedTrees packed_;
     std::vector<Node> nodes_; // for dense rows if the trees cannot be packed
     ZeroPaths zero_paths_;    // for sparse rows, if they can be faster there

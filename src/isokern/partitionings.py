@@ -50,16 +50,20 @@ class IsolationTrees(Part):
 
     ``arrays`` holds the nodes of all trees, one tree after the other; ``starts`` has the index of each root. An inner
     node sends a row to ``left`` if its value in ``column`` is below ``split``, else to ``left + 1``. A leaf stores
-    ``-1 - cell`` in ``left``.
+    ``-1 - cell`` in ``left``. ``keys`` are the keys of the trees' random streams, which decide where missing values go.
+    ``categorical`` are the numbers of the columns that hold codes of categories.
     """
 
     n_columns: int
     n_cells: int
     arrays: dict[str, NDArray[Any]]
+    categorical: NDArray[np.int32]
     on_devices: dict[Any, Any] = field(default_factory=dict, init=False)  # cache of isokern.devices
 
     def __post_init__(self) -> None:
-        self._map = _core.TreeMap(**self.arrays, n_columns=self.n_columns, n_cells=self.n_cells)
+        self._map = _core.TreeMap(
+            **self.arrays, categorical=self.categorical, n_columns=self.n_columns, n_cells=self.n_cells
+        )
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -68,13 +72,20 @@ class IsolationTrees(Part):
 
     @classmethod
     def learn(
-        cls, rows: CoreRows, samples: NDArray[np.int64], seed: int, threads: int, *, max_depth: int | None
+        cls,
+        rows: CoreRows,
+        samples: NDArray[np.int64],
+        seed: int,
+        threads: int,
+        *,
+        max_depth: int | None,
+        categorical: Sequence[int] = (),
     ) -> IsolationTrees:
         """Grow one tree on each sample of rows."""
-        depth = -1 if max_depth is None else max_depth
-        split, column, left, starts = _core.grow_trees(rows, samples, depth, seed, threads)
-        arrays: dict[str, NDArray[Any]] = {"split": split, "column": column, "left": left, "starts": starts}
-        return cls(n_columns(rows), samples.shape[1], arrays)
+        depth, columns = -1 if max_depth is None else max_depth, np.asarray(categorical, dtype=np.int32)
+        arrays = _core.grow_trees(rows, samples, depth, seed, columns, threads)
+        names = ("split", "column", "left", "starts", "keys")
+        return cls(n_columns(rows), samples.shape[1], dict(zip(names, arrays, strict=True)), columns)
 
     def apply(self, rows: CoreRows, cells: NDArray[Any], threads: int) -> None:
         """Write each row's cells into ``cells``, (n, t)."""

@@ -1,0 +1,45 @@
+// Where a split sends a value: numbers, missing values and categories.
+//
+// In: the value of a row in the split's column, the split, the node. Out: left or right. A number goes left if it is
+// less than the split. A missing value (NaN) of a numeric column goes to a random side, which depends on the tree's key
+// and the node alone, so that trees grown on complete rows know what to do with incomplete ones. A category is a code
+// from 1 to 2^32 - 1, a hash of its name. Its side is one bit of a hash of the code and the split, which is a random
+// seed: a random subset of all categories, those never seen included, without a table. A missing category is the code
+// 0.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "common/random.hpp"
+
+namespace isokern {
+
+// A category's code in float64 rows.
+inline std::uint32_t category_code(double value) { return std::isnan(value) ? 0 : static_cast<std::uint32_t>(value); }
+
+// Three rounds of multiply and shift; the constants are random odd numbers. A split's seeds are drawn until one
+// separates, so the bits of two codes must differ for half of all seeds.
+constexpr std::uint32_t kCategoryFactors[] = {0x9E3779B1u, 0xB5D1E46Bu, 0xD6E8FEB9u};
+constexpr int kCategoryShift = 15;
+
+inline bool category_goes_right(std::uint32_t code, std::uint32_t seed) {
+    std::uint32_t hash = code ^ seed;
+    for (const std::uint32_t factor : kCategoryFactors) {
+        hash *= factor;
+        hash ^= hash >> kCategoryShift;
+    }
+    return hash & 1;
+}
+
+// The sides of missing values at 64 nodes of a tree, one bit each: whether node 64 k + b sends them right is bit b.
+//   in: key of the tree's random stream, k
+inline std::uint64_t missing_sides(std::uint64_t key, std::int64_t k) {
+    return mix(key ^ mix(static_cast<std::uint64_t>(k) + kStep));
+}
+
+inline bool missing_goes_right(std::uint64_t key, std::int64_t node) {
+    return missing_sides(key, node / 64) >> node % 64 & 1;
+}
+
+} // namespace isokern
