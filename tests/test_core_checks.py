@@ -22,6 +22,8 @@ def make_trees(**changes):
         "column": np.array([1, 0, 0], dtype=np.int32),
         "left": np.array([1, -1, -2], dtype=np.int32),
         "starts": np.array([0, 3]),
+        "keys": np.zeros(1, dtype=np.uint64),
+        "categorical": np.empty(0, dtype=np.int32),
         "n_columns": 2,
         "n_cells": 2,
     }

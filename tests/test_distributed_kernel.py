@@ -138,8 +138,8 @@ def test_input_that_cannot_be_fitted_is_an_error(options, rows, error, message):
 
 
 def test_an_error_names_the_partition_of_a_value_that_is_not_finite(kernel):
-    rows = da.from_array(np.where(np.arange(300).reshape(100, 3) == 181, np.nan, X), chunks=(25, 3))
-    with pytest.raises(ValueError, match=r"partition 2: X must be finite; got NaN in column 1, first in row 10"):
+    rows = da.from_array(np.where(np.arange(300).reshape(100, 3) == 181, np.inf, X), chunks=(25, 3))
+    with pytest.raises(ValueError, match=r"partition 2: X must be finite; got infinity in column 1, first in row 10"):
         DaskIsolationKernel(**SMALL).fit(rows)
     with pytest.raises(ValueError, match=r"partition 2: X must be finite"):
         kernel.apply(rows).compute()

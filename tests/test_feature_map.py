@@ -343,18 +343,18 @@ def test_fitting_again_equals_fitting_a_new_kernel(X):
     np.testing.assert_array_equal(again.apply(X), IsolationKernel(random_state=0).fit(X).apply(X))
 
 
-def _with_nan(X):
+def _with_infinity(X):
     bad = np.hstack([X, X])
-    bad[3, 2] = np.nan
+    bad[3, 2] = np.inf
     return bad
 
 
 def test_a_failed_first_fit_leaves_the_kernel_unfitted(X):
     kernel = IsolationKernel()
     with pytest.raises(ValueError, match="finite"):
-        kernel.fit(_with_nan(X))
+        kernel.fit(_with_infinity(X))
     with pytest.raises(NotFittedError):
-        kernel.apply(_with_nan(X)[10:])
+        kernel.apply(_with_infinity(X)[10:])
 
 
 @pytest.mark.parametrize(
@@ -363,9 +363,9 @@ def test_a_failed_first_fit_leaves_the_kernel_unfitted(X):
         ({"n_cells": 1}, np.asarray),
         ({"n_jobs": 0}, np.asarray),
         ({}, lambda X: X[:1]),
-        ({}, _with_nan),
+        ({}, _with_infinity),
     ],
-    ids=["a bad parameter", "n_jobs=0", "one row", "NaN in rows of another width"],
+    ids=["a bad parameter", "n_jobs=0", "one row", "infinity in rows of another width"],
 )
 def test_a_failed_fit_does_not_change_a_fitted_kernel(parameters, bad_rows, X):
     kernel = IsolationKernel(random_state=0).fit(X)

@@ -43,9 +43,9 @@ void match_cells(const CellsArgument &first, const CellsArgument &second, const 
         first, second);
 }
 
-template <class T> std::int64_t find_nonfinite(const Vector<T> &values) {
+template <class T> std::int64_t find_nonfinite(const Vector<T> &values, bool allow_nan) {
     const nb::gil_scoped_release release;
-    return first_nonfinite(values.data(), static_cast<std::int64_t>(values.size()));
+    return first_nonfinite(values.data(), static_cast<std::int64_t>(values.size()), allow_nan);
 }
 
 bool is_canonical(const Vector<std::int32_t> &columns, const Vector<std::int64_t> &starts, std::int64_t n_columns) {
@@ -64,8 +64,8 @@ void register_common(nb::module_ &m) {
           "threads"_a);
     m.def("match_cells", &match_cells<double>, "first"_a.noconvert(), "second"_a.noconvert(), "shares"_a.noconvert(),
           "threads"_a);
-    m.def("find_nonfinite", &find_nonfinite<float>, "values"_a.noconvert());
-    m.def("find_nonfinite", &find_nonfinite<double>, "values"_a.noconvert());
+    m.def("find_nonfinite", &find_nonfinite<float>, "values"_a.noconvert(), "allow_nan"_a = false);
+    m.def("find_nonfinite", &find_nonfinite<double>, "values"_a.noconvert(), "allow_nan"_a = false);
     m.def("is_canonical", &is_canonical, "columns"_a.noconvert(), "starts"_a.noconvert(), "n_columns"_a);
 }
 

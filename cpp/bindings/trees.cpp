@@ -2,6 +2,10 @@
 //
 // In: rows and samples; then the arrays of a forest. Out: those arrays; then the cells of rows.
 #include "bindings/maps.hpp"
+
+#include <limits>
+
+#include "trees/splits.hpp"
 #include "trees/tree_map.hpp"
 
 namespace isokern::bindings {
@@ -44,6 +48,26 @@ TreeMap make_tree_map(const Vector<double> &split, const Vector<std::int32_t> &c
                    {categorical.data(), categorical.size()}, n_columns, n_cells);
 }
 
+// The codes of categories as float64, NaN for those that are missing.
+//   in: values; name_of, which returns the name of a value that is not a str, or None if it is missing
+auto category_codes(const nb::list &values, const nb::callable &name_of) {
+    std::vector<double> codes;
+    codes.reserve(nb::len(values));
+    for (const nb::handle value : values) {
+        const nb::object name = nb::isinstance<nb::str>(value) ? nb::borrow(value) : name_of(value);
+        if (name.is_none()) {
+            codes.push_back(std::numeric_limits<double>::quiet_NaN());
+            continue;
+        }
+        Py_ssize_t length = 0;
+        const char *text = PyUnicode_AsUTF8AndSize(name.ptr(), &length);
+        if (text == nullptr)
+            throw nb::python_error();
+        codes.push_back(category_code(std::string_view(text, static_cast<std::size_t>(length))));
+    }
+    return to_array(std::move(codes));
+}
+
 // cells[r, i] = the cell of row r in tree i      out: cells
 void find_cells(const TreeMap &map, const RowsArgument &rows, const CellsOutput &cells, int threads) {
     const AnyRows any = view(rows);
@@ -60,6 +84,7 @@ void find_cells(const TreeMap &map, const RowsArgument &rows, const CellsOutput 
 
 void register_trees(nb::module_ &m) {
     using namespace nb::literals;
+    m.def("category_codes", &category_codes, "values"_a, "name_of"_a);
     m.def("grow_trees", &grow_trees, "rows"_a.noconvert(), "samples"_a.noconvert(), "max_depth"_a, "seed"_a,
           "categorical"_a.noconvert(), "threads"_a);
     nb::class_<TreeMap>(m, "TreeMap")

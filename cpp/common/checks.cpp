@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <limits>
 
 #include "common/threads.hpp"
 
@@ -31,21 +32,31 @@ template <class Value> bool are_finite(const Value *values, std::int64_t n) {
     return sum == Value(0); // false if the sum is NaN
 }
 
+// NaN is not larger than anything.
+template <class Value> bool are_not_infinite(const Value *values, std::int64_t n) {
+    bool is_any = false;
+    for (std::int64_t k = 0; k < n; ++k)
+        is_any |= std::abs(values[k]) > std::numeric_limits<Value>::max();
+    return !is_any;
+}
+
 } // namespace
 
 // Threads share the smallest index found so far in `first` (n: none). A tile stops at it, and a thread that finds a
 // smaller one writes it by compare-and-swap, so the result does not depend on the order of tiles.
-template <class Value> std::int64_t first_nonfinite(const Value *values, std::int64_t n) {
+template <class Value> std::int64_t first_nonfinite(const Value *values, std::int64_t n, bool allow_nan) {
     constexpr std::int64_t kBlock = 1024, kTile = 1 << 16, kMany = 1 << 21;
     std::atomic<std::int64_t> first{n};
     parallel_tiles(n, kTile, n < kMany ? 1 : 0, [&] {
         return [&](std::int64_t tile, std::int64_t tile_end) {
             for (std::int64_t begin = tile; begin < std::min(tile_end, first.load()); begin += kBlock) {
                 const std::int64_t end = std::min(begin + kBlock, tile_end);
-                if (are_finite(values + begin, end - begin))
+                if (are_finite(values + begin, end - begin) ||
+                    (allow_nan && are_not_infinite(values + begin, end - begin)))
                     continue;
-                const Value *found =
-                    std::find_if_not(values + begin, values + end, [](Value x) { return std::isfinite(x); });
+                const Value *found = std::find_if(values + begin, values + end, [allow_nan](Value x) {
+                    return allow_nan ? std::isinf(x) : !std::isfinite(x);
+                });
                 std::int64_t before = first;
                 while (found - values < before && !first.compare_exchange_weak(before, found - values)) {
                 }
@@ -55,8 +66,8 @@ template <class Value> std::int64_t first_nonfinite(const Value *values, std::in
     return first < n ? first.load() : -1;
 }
 
-template std::int64_t first_nonfinite(const float *, std::int64_t);
-template std::int64_t first_nonfinite(const double *, std::int64_t);
+template std::int64_t first_nonfinite(const float *, std::int64_t, bool);
+template std::int64_t first_nonfinite(const double *, std::int64_t, bool);
 
 //  0 <= starts[0] <= starts[1] <= ... <= n_stored,   0 <= columns[k] < columns[k + 1] < n_columns within a row
 bool is_sound_csr(const std::int32_t *columns, const std::int64_t *starts, std::int64_t n_rows, std::int64_t n_stored,

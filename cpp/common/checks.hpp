@@ -8,8 +8,8 @@
 
 namespace isokern {
 
-// The index of the first NaN or infinity, or -1 if all values are finite.
-template <class Value> std::int64_t first_nonfinite(const Value *values, std::int64_t n);
+// The index of the first infinity or, unless allowed, NaN; -1 if there is none.
+template <class Value> std::int64_t first_nonfinite(const Value *values, std::int64_t n, bool allow_nan);
 
 // Whether every row's columns ascend strictly within 0 .. n_columns - 1, and the starts ascend within 0 .. n_stored.
 bool is_sound_csr(const std::int32_t *columns, const std::int64_t *starts, std::int64_t n_rows, std::int64_t n_stored,

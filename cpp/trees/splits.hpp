@@ -8,15 +8,30 @@
 // 0.
 #pragma once
 
-#include <cmath>
+#include <algorithm>
 #include <cstdint>
+#include <string_view>
 
 #include "common/random.hpp"
 
 namespace isokern {
 
+// The code of a category's name in UTF-8: eight bytes at a time are mixed into a hash of 64 bits, which is cut to 32.
+inline std::uint32_t category_code(std::string_view name) {
+    std::uint64_t hash = name.size() * kStep;
+    for (std::size_t begin = 0; begin < name.size(); begin += 8) {
+        std::uint64_t word = 0; // the same on every machine: not a load, whose byte order differs
+        for (std::size_t k = std::min(name.size(), begin + 8); k-- > begin;)
+            word = word << 8 | static_cast<unsigned char>(name[k]);
+        hash = mix(hash ^ word) + kStep;
+    }
+    return std::max<std::uint32_t>(static_cast<std::uint32_t>(mix(hash) >> 32), 1);
+}
+
 // A category's code in float64 rows.
-inline std::uint32_t category_code(double value) { return std::isnan(value) ? 0 : static_cast<std::uint32_t>(value); }
+inline std::uint32_t category_code(double value) {
+    return value > 0 && value < 0x1p32 ? static_cast<std::uint32_t>(value) : 0; // 0 for NaN
+}
 
 // Three rounds of multiply and shift; the constants are random odd numbers. A split's seeds are drawn until one
 // separates, so the bits of two codes must differ for half of all seeds.

@@ -14,9 +14,10 @@ from isokern.checks import all_or_nothing, is_integer, n_threads, one_of
 from isokern.devices import is_compiled_core, torch_device
 from isokern.engines import engine_of
 from isokern.fitted_map import FittedMap, draw_map, draw_own, draw_samples, draw_seed
-from isokern.partitionings import PARTITIONINGS, Partitioning
+from isokern.frames import check_categorical_features
+from isokern.partitionings import PARTITIONINGS, Partitioning, is_tree
 from isokern.parts import need
-from isokern.rows import accept_sparse, read_rows
+from isokern.rows import input_tags, read_rows
 from isokern.scaling import Scaling, check_scale
 
 _MOST_PARTITIONINGS = 10**6
@@ -47,6 +48,10 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
     scale : {None, "minmax", "standard", "maxabs"}, default=None
         Scaling of the columns, fitted in ``fit`` and applied to all later input. Voronoi cells need columns of similar
         scale; trees do not depend on it. Sparse input supports None and "maxabs".
+    categorical_features : "from_dtype", None or array-like, default="from_dtype"
+        Columns that hold categories, by name, by position or as a mask; None for none. "from_dtype" means the columns
+        of data frames with a text or category dtype and, in arrays of objects and lists, the columns that hold text.
+        Only isolation trees take categories, and missing values (NaN, None, NA): see the notes.
     sparse_output : bool, default=True
         Whether ``transform`` returns CSR or a dense array.
     device : None, "cpu", "cuda", "cuda:1", "mps", "xpu" or "torch:cpu", default=None
@@ -67,7 +72,16 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
     n_features_in_ : int
         Number of columns seen in ``fit``.
     feature_names_in_ : ndarray of str
-        Names of the columns seen in ``fit``, if X was a data frame.
+        Names of the columns seen in ``fit``, if X was a data frame or dicts. Later frames may have the same columns in
+        another order.
+    is_categorical_ : ndarray of bool or None
+        Which columns hold categories; None if there is none.
+
+    Notes
+    -----
+    A tree sends each category to a random side of a split, by a hash of its name and of the split, so categories that
+    come after ``fit`` need no care and cost no memory. Names are compared as text: 1 and 1.0 are "1", True is "true". A
+    missing category is a category of its own. A missing number goes to a random side of each split.
 
     References
     ----------
@@ -110,6 +124,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         *,
         max_depth: int | str | None = None,
         scale: str | None = None,
+        categorical_features: Any = "from_dtype",
         sparse_output: bool = True,
         device: str | None = None,
         n_jobs: int | None = None,
@@ -120,6 +135,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         self.n_cells = n_cells
         self.max_depth = max_depth
         self.scale = scale
+        self.categorical_features = categorical_features
         self.sparse_output = sparse_output
         self.device = device
         self.n_jobs = n_jobs
@@ -131,7 +147,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
+        X : {array-like, sparse matrix, data frame, list of dicts} of shape (n, d)
             Rows to sample from.
         y : ignored
 
@@ -140,11 +156,13 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         self
         """
         self.check_parameters()
-        return self.fit_rows(read_rows(self, X, reset=True))
+        table = read_rows(self, X, reset=True)
+        return self.fit_rows(table, self.is_categorical_)
 
-    def fit_rows(self, table: Any) -> Self:
+    def fit_rows(self, table: Any, is_categorical: NDArray[np.bool_] | None = None) -> Self:
         """Draw the partitionings from a validated table, see :func:`isokern.rows.read_rows`."""
-        seed, scaling = draw_seed(self.random_state), Scaling.learn(self.scale, table)
+        self.is_categorical_ = is_categorical
+        seed, scaling = draw_seed(self.random_state), Scaling.learn(self.scale, table, is_categorical)
         if isinstance(self.partitioning, str):
             samples = draw_samples(table.shape[0], self.n_partitionings, self.n_cells, seed)
             self.map_ = self._draw(table, samples, scaling, seed)
@@ -153,9 +171,16 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         self.n_features_in_ = table.shape[1]
         return self
 
-    def fit_sampled(self, n_rows: int, fetch: Callable[[NDArray[np.int64]], Any], scaling: Scaling | None) -> Self:
+    def fit_sampled(
+        self,
+        n_rows: int,
+        fetch: Callable[[NDArray[np.int64]], Any],
+        scaling: Scaling | None,
+        is_categorical: NDArray[np.bool_] | None = None,
+    ) -> Self:
         """Fit to ``n_rows`` rows stored elsewhere; ``fetch`` returns a table of the rows with ascending indices."""
         self.check_parameters()
+        self.is_categorical_ = is_categorical
         seed = draw_seed(self.random_state)
         samples = draw_samples(n_rows, self.n_partitionings, self.n_cells, seed)
         sampled, places = np.unique(samples, return_inverse=True)
@@ -171,6 +196,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
             scaling,
             partitioning=str(self.partitioning),
             max_depth=self.max_depth,
+            is_categorical=self.is_categorical_,
             seed=seed,
             threads=n_threads(self.n_jobs),
         )
@@ -180,7 +206,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
+        X : {array-like, sparse matrix, data frame, list of dicts} of shape (n, d)
 
         Returns
         -------
@@ -199,7 +225,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
+        X : {array-like, sparse matrix, data frame, list of dicts} of shape (n, d)
 
         Returns
         -------
@@ -218,7 +244,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
+        X : {array-like, sparse matrix, data frame, list of dicts} of shape (n, d)
         Y : {array-like, sparse matrix, data frame} of shape (m, d), default=None
             None means X.
 
@@ -292,6 +318,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         if self.max_depth is not None and self.partitioning != "tree":
             raise ValueError(f"max_depth must be None unless the partitioning is a tree; got {self.max_depth!r}.")
         check_scale(self.scale)
+        check_categorical_features(self.categorical_features)
         n_threads(self.n_jobs)
         if not is_compiled_core(self.device):
             if is_own:
@@ -306,6 +333,6 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
             need(self.n_features_in_ == d, "n_features_in_ must be the number of columns of the partitionings")
 
     def __sklearn_tags__(self) -> Any:
-        tags = accept_sparse(super().__sklearn_tags__())
+        tags = input_tags(super().__sklearn_tags__(), trees=is_tree(self.partitioning))
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -151,6 +151,7 @@ def draw_map(
     *,
     partitioning: str,
     max_depth: int | str | None,
+    is_categorical: NDArray[np.bool_] | None,
     seed: int,
     threads: int,
 ) -> FittedMap:
@@ -160,8 +161,11 @@ def draw_map(
         table = table[sampled]
     rows = core_rows(table, 0, table.shape[0])
     rows = rows if scaling is None else scaling.apply(rows)
-    depth = _resolve_max_depth(max_depth, samples.shape[1])
-    return FittedMap(PARTITIONINGS[partitioning].learn(rows, samples, seed, threads, max_depth=depth), scaling)
+    options: dict[str, Any] = {}
+    if partitioning == "tree":
+        options["max_depth"] = _resolve_max_depth(max_depth, samples.shape[1])
+        options["categorical"] = () if is_categorical is None else np.flatnonzero(is_categorical)
+    return FittedMap(PARTITIONINGS[partitioning].learn(rows, samples, seed, threads, **options), scaling)
 
 
 def auto_n_cells(n_rows: int) -> int:

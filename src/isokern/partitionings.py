@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -79,10 +79,10 @@ class IsolationTrees(Part):
         threads: int,
         *,
         max_depth: int | None,
-        categorical: Sequence[int] = (),
+        categorical: Iterable[int] = (),
     ) -> IsolationTrees:
         """Grow one tree on each sample of rows."""
-        depth, columns = -1 if max_depth is None else max_depth, np.asarray(categorical, dtype=np.int32)
+        depth, columns = -1 if max_depth is None else max_depth, np.fromiter(categorical, dtype=np.int32)
         arrays = _core.grow_trees(rows, samples, depth, seed, columns, threads)
         names = ("split", "column", "left", "starts", "keys")
         return cls(n_columns(rows), samples.shape[1], dict(zip(names, arrays, strict=True)), columns)
@@ -125,12 +125,8 @@ class VoronoiCells(Part):
         return n_columns(self.points)
 
     @classmethod
-    def learn(
-        cls, rows: CoreRows, samples: NDArray[np.int64], seed: int, threads: int, *, max_depth: int | None
-    ) -> VoronoiCells:
+    def learn(cls, rows: CoreRows, samples: NDArray[np.int64], seed: int, threads: int) -> VoronoiCells:
         """Use the sampled rows as the centres of cells."""
-        if max_depth is not None:
-            raise ValueError(f'max_depth must be None for partitioning="voronoi", which has no trees; got {max_depth}.')
         return cls(rows, samples.astype(np.int32))
 
     def apply(self, rows: CoreRows, cells: NDArray[Any], threads: int) -> None:
@@ -243,3 +239,8 @@ class OwnPartitionings(Part):
 
 Partitionings = IsolationTrees | VoronoiCells | OwnPartitionings
 PARTITIONINGS: dict[str, type[IsolationTrees] | type[VoronoiCells]] = {"tree": IsolationTrees, "voronoi": VoronoiCells}
+
+
+def is_tree(partitioning: object) -> bool:
+    """Return whether a parameter ``partitioning`` means isolation trees."""
+    return isinstance(partitioning, str) and partitioning == "tree"

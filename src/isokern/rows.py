@@ -1,7 +1,8 @@
 """Validate input once, and pass it to the compiled core in blocks, copying only where necessary.
 
-``read_rows`` turns any input into a *table*: a NumPy array or SciPy CSR matrix of finite numbers. Code that receives a
-table does not validate it again.
+``read_rows`` turns any input into a *table*: a NumPy array or SciPy CSR matrix of numbers. Categorical columns hold the
+codes of ``isokern.frames``; only estimators whose tags allow it get NaN, for missing values, and nobody gets infinity.
+Code that receives a table does not validate it again.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn import get_config
+from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import validate_data
 
 from isokern import _core
 from isokern.arrays import check_detached, is_foreign, to_host
+from isokern.frames import Columns, are_dicts, in_order, is_frame, needs_encoding, resolve
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _BLOCK_ROWS = 8192
@@ -49,50 +52,110 @@ class CsrRows(NamedTuple):
 CoreRows = NDArray[Any] | CsrRows
 
 
-def accept_sparse(tags: Any) -> Any:
-    """Return estimator tags that declare support for sparse input."""
+def input_tags(tags: Any, *, trees: bool = False) -> Any:
+    """Return tags of an estimator that takes sparse input and, with trees, missing values and categories.
+
+    The tag for categories stays unset, because scikit-learn's checks would then test with integers only.
+    """
     tags.input_tags.sparse = True
+    tags.input_tags.allow_nan = trees
     return tags
 
 
-def read_rows(estimator: Any, X: Any, *, reset: bool, min_rows: int = 2) -> Any:
+def read_rows(estimator: Any, X: Any, *, reset: bool, min_rows: int = 2, kernel: Any = None) -> Any:
     """Validate rows and return them as a table. This is the only place where input is validated.
 
     Parameters
     ----------
     estimator : estimator
-        With ``reset``, stores the number and names of the columns; without it, X must match them.
-    X : {array-like, sparse matrix, data frame} of shape (n, d)
+        With ``reset``, stores the number and names of the columns, and which of them are categorical; without it, X
+        must match them. Columns in another order are put right by their names.
+    X : {array-like, sparse matrix, data frame, list of dicts} of shape (n, d)
         Arrays of other libraries, such as tensors, are copied to the host.
     reset : bool
     min_rows : int, default=2
         Minimum number of rows with ``reset``; otherwise the minimum is 1.
+    kernel : IsolationKernel, default=None
+        With ``reset``, the kernel that decides on categorical columns and, if it is fitted, on the order of columns.
 
     Returns
     -------
-    table : ndarray or CSR matrix; numeric dtypes are kept
+    table : ndarray or CSR matrix
+        Numeric dtypes are kept; with categories, float64. Estimators whose tags allow it get NaN for missing values.
     """
     if not reset and _is_plain(estimator, X):  # validate_data takes longer than predicting a few rows
-        check_block_finite(X, 0, None)
+        if _core.find_nonfinite(X.ravel()) >= 0:
+            check_block_finite(X, 0, None, allow_nan=has_trees(estimator))
         return X
     if is_foreign(X):
         check_detached(X)
         X = to_host(X)
     if sparse.issparse(X):
         check_sparse(X)
-    table = validate_data(
-        estimator,
-        X,
-        reset=reset,
-        accept_sparse="csr",
-        dtype="numeric",
-        ensure_all_finite=False,
-        ensure_min_samples=min_rows if reset else 1,
-    )
+    X = _in_order(estimator, X, kernel, reset=reset)
+    check = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
+    check["ensure_min_samples"] = min_rows if reset else 1
+    if _has_categories(estimator, X, kernel, reset=reset):
+        table = check_array(_encoded(estimator, X, kernel, reset=reset), **check)
+    else:
+        table = validate_data(estimator, X, reset=reset, **check)
     if table.shape[1] > np.iinfo(np.int32).max:
         raise ValueError(f"X must have fewer than 2^31 columns; got {table.shape[1]}.")
-    check_finite(table, getattr(estimator, "feature_names_in_", None))
+    check_finite(table, getattr(estimator, "feature_names_in_", None), allow_nan=has_trees(estimator))
     return table
+
+
+def has_trees(estimator: Any) -> bool:
+    """Return whether an estimator takes missing values and categories, as isolation trees do."""
+    return bool(get_tags(estimator).input_tags.allow_nan)
+
+
+def _in_order(estimator: Any, X: Any, kernel: Any, *, reset: bool) -> Any:
+    """Return a data frame with its columns in the order of ``fit``."""
+    names = getattr(kernel if reset else estimator, "feature_names_in_", None)
+    return X if names is None or not is_frame(X) else in_order(X, names)
+
+
+def _has_categories(estimator: Any, X: Any, kernel: Any, *, reset: bool) -> bool:
+    """Return whether X must be encoded; with ``reset``, set ``is_categorical_``, as if X had only numbers."""
+    known = kernel if reset else estimator
+    if reset:
+        estimator.is_categorical_ = getattr(known, "is_categorical_", None)
+    if hasattr(known, "map_") or not reset:
+        is_asked = getattr(estimator, "is_categorical_", None) is not None
+    else:
+        features = getattr(kernel or estimator, "categorical_features", None)
+        is_asked = not (features is None or isinstance(features, str))
+    return is_asked or needs_encoding(X)
+
+
+def _encoded(estimator: Any, X: Any, kernel: Any, *, reset: bool) -> NDArray[np.float64]:
+    """Return X as numbers; with ``reset``, store its columns, else compare them with those stored."""
+    if sparse.issparse(X):
+        raise ValueError("X must be dense, because it has categorical columns; got a sparse matrix.")
+    features = getattr(kernel or estimator, "categorical_features", "from_dtype")
+    if reset and isinstance(features, str) and isinstance(X, np.ndarray) and X.dtype.kind in "UST":
+        raise ValueError(
+            f"X must not be an array of text, in which numbers are text, too; got dtype {X.dtype}. Pass a data frame "
+            "or an array of objects, or list the columns of categories in categorical_features."
+        )
+    names = getattr(kernel if reset else estimator, "feature_names_in_", None)
+    columns = Columns.of(X, names)
+    if not are_dicts(X):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+    elif reset:
+        estimator.n_features_in_, estimator.feature_names_in_ = len(columns.columns), np.array(columns.names, object)
+    elif names is None:
+        raise ValueError("X must have columns without names, as in fit; got dicts.")
+    if reset and not hasattr(kernel, "map_"):
+        estimator.is_categorical_ = resolve(features, columns)
+        if estimator.is_categorical_ is not None and not has_trees(estimator):
+            name = columns.name(int(estimator.is_categorical_.argmax()))
+            raise ValueError(
+                f'X must hold numbers; got text or categories in {name}. Isolation trees, partitioning="tree", take '
+                "categories; for all others encode the column, for example with sklearn.preprocessing.OneHotEncoder."
+            )
+    return columns.encoded(estimator.is_categorical_)
 
 
 def _is_plain(estimator: Any, X: Any) -> bool:
@@ -105,6 +168,7 @@ def _is_plain(estimator: Any, X: Any) -> bool:
         and X.dtype in FLOATS
         and X.flags.c_contiguous
         and not hasattr(estimator, "feature_names_in_")
+        and getattr(estimator, "is_categorical_", None) is None
     )
 
 
@@ -124,15 +188,18 @@ def row_blocks(table: Any) -> Iterator[tuple[int, CoreRows]]:
         yield begin, core_rows(table, begin, min(begin + size, n))
 
 
-def check_finite(table: Any, names: NDArray[Any] | None = None) -> None:
-    """Raise if a table contains NaN or infinity; the error names the column and the first such row."""
+def check_finite(table: Any, names: NDArray[Any] | None = None, *, allow_nan: bool = False) -> None:
+    """Raise if a table contains infinity or NaN; the error names the column and the first such row.
+
+    ``allow_nan`` allows NaN in dense tables: sparse rows hold numbers only.
+    """
     if table.dtype.kind in "biu":
         return
     if not sparse.issparse(table) and table.flags.c_contiguous and table.dtype in FLOATS:
-        check_block_finite(table, 0, names)  # all at once
+        check_block_finite(table, 0, names, allow_nan=allow_nan)  # all at once
         return
     for begin, rows in row_blocks(table):
-        check_block_finite(rows, begin, names)
+        check_block_finite(rows, begin, names, allow_nan=allow_nan)
 
 
 def check_sparse(X: Any) -> None:
@@ -223,10 +290,11 @@ def _canonical(rows: CsrRows) -> CsrRows:
     return CsrRows(table.data, table.indices.astype(np.int32), starts, rows.n_columns)
 
 
-def check_block_finite(rows: CoreRows, first_row: int, names: NDArray[Any] | None) -> None:
-    """Raise if rows contain NaN or infinity; ``first_row`` is the index of the first of them in the input."""
+def check_block_finite(rows: CoreRows, first_row: int, names: NDArray[Any] | None, *, allow_nan: bool = False) -> None:
+    """Raise if rows contain infinity or NaN; ``first_row`` is the index of the first of them in the input."""
+    is_sparse = isinstance(rows, CsrRows)
     values = rows.values if isinstance(rows, CsrRows) else rows.ravel()
-    place = _core.find_nonfinite(values)
+    place = _core.find_nonfinite(values, allow_nan and not is_sparse)
     if place < 0:
         return
     if isinstance(rows, CsrRows):
@@ -236,7 +304,8 @@ def check_block_finite(rows: CoreRows, first_row: int, names: NDArray[Any] | Non
         row, column = divmod(place, rows.shape[1])
     what = "NaN" if np.isnan(values[place]) else "infinity"
     name = f" ({names[column]!r})" if names is not None else ""
+    cure = 'Isolation trees, partitioning="tree", take missing values in dense rows. ' if what == "NaN" else ""
     raise ValueError(
-        f"X must be finite; got {what} in column {column}{name}, first in row {first_row + row}. "
+        f"X must be finite; got {what} in column {column}{name}, first in row {first_row + row}. {cure}"
         "Fill or drop such values first, for example with sklearn.impute.SimpleImputer."
     )

@@ -16,11 +16,11 @@ from isokern.checks import one_of
 from isokern.parts import Part, need, need_array
 from isokern.rows import CoreRows, CsrRows, as_scipy, row_blocks
 
-# name -> (scikit-learn's scaler, what it subtracts, what it divides by)
-SCALERS: dict[str, tuple[Any, Any, Any]] = {
-    "minmax": (MinMaxScaler, lambda scaler: scaler.data_min_, lambda scaler: 1.0 / scaler.scale_),
-    "standard": (StandardScaler, lambda scaler: scaler.mean_, lambda scaler: scaler.scale_),
-    "maxabs": (MaxAbsScaler, lambda scaler: np.zeros_like(scaler.scale_), lambda scaler: scaler.scale_),
+# name -> (scikit-learn's scaler, its statistic that is NaN for columns without values, what it subtracts, its divisor)
+SCALERS: dict[str, tuple[Any, str, Any, Any]] = {
+    "minmax": (MinMaxScaler, "data_min_", lambda scaler: scaler.data_min_, lambda scaler: 1.0 / scaler.scale_),
+    "standard": (StandardScaler, "mean_", lambda scaler: scaler.mean_, lambda scaler: scaler.scale_),
+    "maxabs": (MaxAbsScaler, "max_abs_", lambda scaler: np.zeros_like(scaler.scale_), lambda scaler: scaler.scale_),
 }
 
 
@@ -32,15 +32,20 @@ class Scaling(Part):
     divisor: NDArray[np.float64]
 
     @classmethod
-    def learn(cls, scale: str | None, table: Any) -> Scaling | None:
+    def learn(cls, scale: str | None, table: Any, is_categorical: NDArray[np.bool_] | None = None) -> Scaling | None:
         """Fit the scaling of that name to a table; None means no scaling."""
-        return None if scale is None else cls.of(scale, fitted_scaler(scale, table))
+        return None if scale is None else cls.of(scale, fitted_scaler(scale, table), is_categorical)
 
     @classmethod
-    def of(cls, scale: str, scaler: Any) -> Scaling:
-        """Return the scaling of a fitted scikit-learn scaler."""
-        _, offset, divisor = SCALERS[scale]
-        return cls(offset(scaler).astype(np.float64), divisor(scaler).astype(np.float64))
+    def of(cls, scale: str, scaler: Any, is_categorical: NDArray[np.bool_] | None = None) -> Scaling:
+        """Return the scaling of a fitted scikit-learn scaler; it leaves categories and columns without values alone."""
+        _, statistic, offset, divisor = SCALERS[scale]
+        is_kept = np.isnan(getattr(scaler, statistic))
+        if is_categorical is not None:
+            is_kept |= is_categorical
+        scaling = cls(np.where(is_kept, 0.0, offset(scaler)), np.where(is_kept, 1.0, divisor(scaler)))
+        _checked(scaling.divisor - scaling.offset)
+        return scaling
 
     def apply(self, rows: CoreRows) -> CoreRows:
         """Return scaled rows."""
@@ -49,7 +54,7 @@ class Scaling(Part):
         with np.errstate(over="ignore", invalid="ignore"):
             if isinstance(rows, CsrRows):
                 return rows._replace(values=_checked(rows.values.astype(np.float64) / self.divisor[rows.columns]))
-            return _checked((rows.astype(np.float64) - self.offset) / self.divisor)
+            return _checked((rows.astype(np.float64) - self.offset) / self.divisor, allow_nan=True)
 
     def apply_table(self, table: Any) -> Any:
         """Return a scaled table."""
@@ -99,7 +104,7 @@ def check_scale(scale: object) -> None:
         raise ValueError(f"scale must be None, {one_of(SCALERS)}; got {scale!r}.")
 
 
-def _checked(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    if _core.find_nonfinite(values.reshape(-1)) >= 0:
+def _checked(values: NDArray[np.float64], *, allow_nan: bool = False) -> NDArray[np.float64]:
+    if _core.find_nonfinite(values.reshape(-1), allow_nan) >= 0:
         raise ValueError("scale must leave X finite, but scaled values overflow; use scale=None.")
     return values

@@ -22,7 +22,7 @@ from isokern.learners.steps import CLASSIFIER_LOSSES, Steps, check_cell_steps
 from isokern.learners.targets import Weights, pass_orders, read_labels, read_weights, some
 from isokern.learners.warm_up import Batch, WarmUp
 from isokern.parts import need
-from isokern.rows import accept_sparse, read_rows
+from isokern.rows import input_tags, read_rows
 
 
 class IKOGDClassifier(ClassifierMixin, BaseEstimator):
@@ -40,7 +40,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    partitioning, n_partitionings, n_cells, max_depth, scale, device
+    partitioning, n_partitionings, n_cells, max_depth, scale, categorical_features, device
         Parameters of the kernel, see :class:`IsolationKernel`.
     kernel : IsolationKernel or None, default=None
         Kernel to use instead of these parameters. A fitted kernel is used as is, so that many estimators can share one
@@ -123,6 +123,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         *,
         max_depth: int | str | None = None,
         scale: str | None = None,
+        categorical_features: Any = "from_dtype",
         kernel: IsolationKernel | None = None,
         loss: str = "hinge",
         schedule: str = "adagrad",
@@ -143,6 +144,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         self.n_cells = n_cells
         self.max_depth = max_depth
         self.scale = scale
+        self.categorical_features = categorical_features
         self.kernel = kernel
         self.loss = loss
         self.schedule = schedule
@@ -167,7 +169,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
+        X : {array-like, sparse matrix, data frame, list of dicts} of shape (n, d)
             Rows.
         y : array-like of shape (n,)
             Labels, numbers or strings.
@@ -179,7 +181,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         self.check_parameters()
-        table = read_rows(self, X, reset=True)
+        table = read_rows(self, X, reset=True, kernel=KernelSource(self).kernel)
         labels, weights = read_labels(self, y, table), read_weights(sample_weight, table)
         rng = check_random_state(self.random_state)
         kernel = KernelSource(self).fit(table, rng)
@@ -217,7 +219,8 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
     @all_or_nothing
     def _read(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> tuple[Batch, bool]:
         """Return the cells still to be learned, and whether there may be new classes among them."""
-        table = read_rows(self, X, reset=not hasattr(self, "n_features_in_"), min_rows=1)
+        is_first = not hasattr(self, "n_features_in_")
+        table = read_rows(self, X, reset=is_first, min_rows=1, kernel=KernelSource(self).kernel if is_first else None)
         batch = Batch(table, read_labels(self, y, table), read_weights(sample_weight, table))
         if not hasattr(self, "learned_"):
             return self._warm_up(batch, classes), True
@@ -246,7 +249,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         if hasattr(self, "learned_"):
             check_same_map(kernel.map_, self.learned_.model.starts)
             return batch, self._has_new(batch.targets, classes)
-        self.n_features_in_ = kernel.n_features_in_
+        self.n_features_in_, self.is_categorical_ = kernel.n_features_in_, kernel.is_categorical_
         book = ClassBook.of(batch.targets, classes, takes_new=True)
         return self._begin_with(batch, book, kernel, BLOCK), True
 
@@ -311,7 +314,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
+        X : {array-like, sparse matrix, data frame, list of dicts} of shape (n, d)
 
         Returns
         -------
@@ -339,7 +342,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
+        X : {array-like, sparse matrix, data frame, list of dicts} of shape (n, d)
 
         Returns
         -------
@@ -364,7 +367,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
+        X : {array-like, sparse matrix, data frame, list of dicts} of shape (n, d)
 
         Returns
         -------
@@ -442,4 +445,4 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
             share_starts(self.kernel_, self.learned_.model)
 
     def __sklearn_tags__(self) -> Any:
-        return accept_sparse(super().__sklearn_tags__())
+        return input_tags(super().__sklearn_tags__(), trees=KernelSource(self).has_trees)

@@ -72,14 +72,18 @@ class OnCells(ClassifierMixin, BaseEstimator):
 
 
 def map_folds(
-    kernel: IsolationKernel, table: Any, splits: Sequence[Split], sizes: Sequence[int]
+    kernel: IsolationKernel,
+    table: Any,
+    splits: Sequence[Split],
+    sizes: Sequence[int],
+    is_categorical: NDArray[np.bool_] | None = None,
 ) -> Iterator[list[Callable[[], MappedPart]]]:
     """Yield for each fold a list of functions, one per number of cells, that return the mapped part."""
     members = [clone(kernel).set_params(n_cells=n_cells) for n_cells in sizes]
     if not can_share(kernel, len(splits), sizes):
         for train, test in splits:
             rows = table[train], table[test]
-            yield [functools.partial(_map_alone, member, *rows) for member in members]
+            yield [functools.partial(_map_alone, member, *rows, is_categorical) for member in members]
         return
     shared = nested_cells(kernel, table, [train for train, _ in splits], sizes)
     for split, cells in zip(splits, shared, strict=True):
@@ -87,15 +91,15 @@ def map_folds(
         yield [functools.partial(_cut_out, member, table, split, of_size) for member, of_size in pairs]
 
 
-def _map_alone(kernel: IsolationKernel, train: Any, test: Any) -> MappedPart:
-    fitted = clone(kernel).fit_rows(train)
+def _map_alone(kernel: IsolationKernel, train: Any, test: Any, is_categorical: NDArray[np.bool_] | None) -> MappedPart:
+    fitted = clone(kernel).fit_rows(train, is_categorical)
     return MappedPart(fitted, fitted.apply_rows(train), fitted.apply_rows(test))
 
 
 def _cut_out(kernel: IsolationKernel, table: Any, split: Split, cells: NDArray[Any]) -> MappedPart:
     train, test = split
     late = clone(kernel)
-    late.n_features_in_ = table.shape[1]
+    late.n_features_in_, late.is_categorical_ = table.shape[1], None  # Voronoi cells
     late.map_ = LateMap(kernel.n_partitionings, int(kernel.n_cells), lambda: clone(kernel).fit_rows(table[train]).map_)
     return MappedPart(late, cells[train], cells[test])
 
@@ -113,7 +117,8 @@ class Folds:
         kernel = KernelSource(base).unfitted(self._rng)
         self._is_shared = can_share(kernel, len(splits) + 1, sizes)
         everything = np.arange(len(rows.labels)), np.arange(0)
-        self._maps = map_folds(kernel, rows.table, [*splits, everything] if self._is_shared else splits, sizes)
+        parts = [*splits, everything] if self._is_shared else splits
+        self._maps = map_folds(kernel, rows.table, parts, sizes, base.is_categorical_)
 
     def scores(self, scorer: Scorer, rates: Sequence[Any]) -> Iterator[NDArray[np.float64]]:
         """Yield for each fold the scores on its test part, (len(sizes), len(rates)).

@@ -15,9 +15,18 @@ from isokern.engines import engine_of
 from isokern.feature_map import IsolationKernel
 from isokern.fitted_map import FittedMap
 from isokern.learners.warm_up import FIRST_ROWS
+from isokern.partitionings import is_tree
 from isokern.parts import need
 
-KERNEL_PARAMETERS = ("partitioning", "n_partitionings", "n_cells", "max_depth", "scale", "device")
+KERNEL_PARAMETERS = (
+    "partitioning",
+    "n_partitionings",
+    "n_cells",
+    "max_depth",
+    "scale",
+    "categorical_features",
+    "device",
+)
 
 
 class KernelSource(NamedTuple):
@@ -40,6 +49,11 @@ class KernelSource(NamedTuple):
     def scale(self) -> str | None:
         """Scaling to learn with the map."""
         return None if self.fitted is not None else (self.kernel or self.learner).scale
+
+    @property
+    def has_trees(self) -> bool:
+        """Whether the kernel consists of isolation trees, which take categories and missing values."""
+        return is_tree(getattr(self.kernel or self.learner, "partitioning", None))
 
     @property
     def n_initial(self) -> int:
@@ -67,7 +81,7 @@ class KernelSource(NamedTuple):
             return self.fitted
         kernel = self.unfitted(rng)
         kernel.check_parameters()
-        kernel.fit_rows(table)
+        kernel.fit_rows(table, self.learner.is_categorical_)
         if hasattr(self.learner, "feature_names_in_"):
             kernel.feature_names_in_ = self.learner.feature_names_in_
         return kernel

@@ -21,7 +21,7 @@ from isokern.learners.steps import Steps, check_cell_steps
 from isokern.learners.targets import Weights, pass_orders, read_numbers, read_weights, some
 from isokern.learners.warm_up import Batch, WarmUp
 from isokern.parts import need
-from isokern.rows import accept_sparse, read_rows
+from isokern.rows import input_tags, read_rows
 
 LOSSES = ("squared", "huber", "epsilon_insensitive")
 
@@ -37,7 +37,7 @@ class IKOGDRegressor(RegressorMixin, BaseEstimator):
 
     Parameters
     ----------
-    partitioning, n_partitionings, n_cells, max_depth, scale, kernel, device
+    partitioning, n_partitionings, n_cells, max_depth, scale, categorical_features, kernel, device
         The kernel, see :class:`IKOGDClassifier`.
     loss : {"squared", "huber", "epsilon_insensitive"}, default="squared"
         Loss function of an error. "huber" is linear beyond ``epsilon``; "epsilon_insensitive" is zero up to it.
@@ -84,6 +84,7 @@ class IKOGDRegressor(RegressorMixin, BaseEstimator):
         *,
         max_depth: int | str | None = None,
         scale: str | None = None,
+        categorical_features: Any = "from_dtype",
         kernel: IsolationKernel | None = None,
         loss: str = "squared",
         epsilon: float = 0.1,
@@ -104,6 +105,7 @@ class IKOGDRegressor(RegressorMixin, BaseEstimator):
         self.n_cells = n_cells
         self.max_depth = max_depth
         self.scale = scale
+        self.categorical_features = categorical_features
         self.kernel = kernel
         self.loss = loss
         self.epsilon = epsilon
@@ -126,7 +128,7 @@ class IKOGDRegressor(RegressorMixin, BaseEstimator):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Draw the map from the rows and learn their targets y; see :meth:`IKOGDClassifier.fit`."""
         self.check_parameters()
-        table = read_rows(self, X, reset=True)
+        table = read_rows(self, X, reset=True, kernel=KernelSource(self).kernel)
         targets, weights = read_numbers(self, y, table), read_weights(sample_weight, table)
         rng = check_random_state(self.random_state)
         self._begin(KernelSource(self).fit(table, rng))
@@ -145,7 +147,8 @@ class IKOGDRegressor(RegressorMixin, BaseEstimator):
     @all_or_nothing
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Batch:
         """Return the cells still to be learned."""
-        table = read_rows(self, X, reset=not hasattr(self, "n_features_in_"), min_rows=1)
+        is_first = not hasattr(self, "n_features_in_")
+        table = read_rows(self, X, reset=is_first, min_rows=1, kernel=KernelSource(self).kernel if is_first else None)
         batch = Batch(table, read_numbers(self, y, table), read_weights(sample_weight, table))
         is_begun = hasattr(self, "learned_")
         return batch._replace(table=self._cells(table)) if is_begun else self._warm_up(batch)
@@ -166,7 +169,7 @@ class IKOGDRegressor(RegressorMixin, BaseEstimator):
         if hasattr(self, "learned_"):
             check_same_map(kernel.map_, self.learned_.model.starts)
             return batch
-        self.n_features_in_ = kernel.n_features_in_
+        self.n_features_in_, self.is_categorical_ = kernel.n_features_in_, kernel.is_categorical_
         return self._begin_with(batch, kernel, BLOCK)
 
     def _warm_up(self, batch: Batch) -> Batch:
@@ -207,7 +210,7 @@ class IKOGDRegressor(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
+        X : {array-like, sparse matrix, data frame, list of dicts} of shape (n, d)
 
         Returns
         -------
@@ -276,4 +279,4 @@ class IKOGDRegressor(RegressorMixin, BaseEstimator):
             share_starts(self.kernel_, self.learned_.model)
 
     def __sklearn_tags__(self) -> Any:
-        return accept_sparse(super().__sklearn_tags__())
+        return input_tags(super().__sklearn_tags__(), trees=KernelSource(self).has_trees)

@@ -21,7 +21,7 @@ from isokern.learners.steps import CLASSIFIER_LOSSES, check_steps
 from isokern.learners.targets import Weights, pass_orders, read_labels, read_weights, some
 from isokern.learners.warm_up import FIRST_ROWS, Batch, WarmUp
 from isokern.parts import need
-from isokern.rows import accept_sparse, read_rows
+from isokern.rows import input_tags, read_rows
 from isokern.scaling import Scaling, check_scale
 
 
@@ -184,4 +184,4 @@ class RivalClassifier(ClassifierMixin, BaseEstimator):
         need(self.model_.n_columns == self.class_book_.n_columns > 0, "model_ must have the scores of the classes")
 
     def __sklearn_tags__(self) -> Any:
-        return accept_sparse(super().__sklearn_tags__())
+        return input_tags(super().__sklearn_tags__())

@@ -20,8 +20,9 @@ from isokern.learners.classifier import IKOGDClassifier
 from isokern.learners.folds import Folds, Rows, split_rows, table_of_results
 from isokern.learners.kernel_source import draw_seed
 from isokern.learners.targets import read_labels, read_weights
+from isokern.partitionings import is_tree
 from isokern.parts import need
-from isokern.rows import accept_sparse, read_rows
+from isokern.rows import input_tags, read_rows
 
 PAPERS_CELLS = tuple(2**m for m in range(2, 13))
 _log = logging.getLogger("isokern")
@@ -39,7 +40,7 @@ class IKOGDClassifierCV(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    partitioning, n_partitionings, max_depth, scale, device
+    partitioning, n_partitionings, max_depth, scale, categorical_features, device
         Parameters of the kernel, see :class:`IsolationKernel`. ``partitioning`` must be a name.
     n_cells : int or sequence of int, default=(4, 8, ..., 4096)
         Candidates. Those larger than the smallest training part are left out.
@@ -91,6 +92,7 @@ class IKOGDClassifierCV(ClassifierMixin, BaseEstimator):
         *,
         max_depth: int | str | None = None,
         scale: str | None = None,
+        categorical_features: Any = "from_dtype",
         loss: str = "hinge",
         schedule: str = "adagrad",
         learning_rate: float | str | Sequence[float | str] = "auto",
@@ -112,6 +114,7 @@ class IKOGDClassifierCV(ClassifierMixin, BaseEstimator):
         self.n_cells = n_cells
         self.max_depth = max_depth
         self.scale = scale
+        self.categorical_features = categorical_features
         self.loss = loss
         self.schedule = schedule
         self.learning_rate = learning_rate
@@ -141,7 +144,7 @@ class IKOGDClassifierCV(ClassifierMixin, BaseEstimator):
         ClassBook.of_all(labels, takes_new=True)  # raises on a single class
         rows = Rows(indexable(X)[0], table, labels, weights)
         base.set_params(random_state=draw_seed(check_random_state(self.random_state)))
-        base.n_features_in_ = self.n_features_in_
+        base.n_features_in_, base.is_categorical_ = self.n_features_in_, self.is_categorical_
         if hasattr(self, "feature_names_in_"):
             base.feature_names_in_ = self.feature_names_in_
         folds = self._search(base, sorted({int(n_cells) for n_cells in sizes}), rates, rows)
@@ -257,7 +260,7 @@ class IKOGDClassifierCV(ClassifierMixin, BaseEstimator):
             need(type(self.best_estimator_) is IKOGDClassifier, "best_estimator_ must be an IKOGDClassifier")
 
     def __sklearn_tags__(self) -> Any:
-        return accept_sparse(super().__sklearn_tags__())
+        return input_tags(super().__sklearn_tags__(), trees=is_tree(self.partitioning))
 
 
 def _listed(candidates: Any) -> list[Any]:

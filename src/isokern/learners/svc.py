@@ -25,7 +25,7 @@ from isokern.learners.parameters import check_choice, check_class_weight, check_
 from isokern.learners.targets import Weights, read_labels, read_weights
 from isokern.learners.weights import CellWeights
 from isokern.parts import need, need_array
-from isokern.rows import accept_sparse, read_rows
+from isokern.rows import input_tags, read_rows
 
 LOSSES = ("squared_hinge", "hinge")
 _LARGEST_SCALING = 1e100  # so that its square is finite
@@ -44,7 +44,7 @@ class IKSVC(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    partitioning, n_partitionings, n_cells, max_depth, scale, kernel, device
+    partitioning, n_partitionings, n_cells, max_depth, scale, categorical_features, kernel, device
         The kernel, see :class:`IKOGDClassifier`.
     C : float, default=1.0
         Weight of the loss relative to the L2 penalty of the weights.
@@ -108,6 +108,7 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         *,
         max_depth: int | str | None = None,
         scale: str | None = None,
+        categorical_features: Any = "from_dtype",
         kernel: IsolationKernel | None = None,
         C: float = 1.0,
         loss: str = "squared_hinge",
@@ -125,6 +126,7 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         self.n_cells = n_cells
         self.max_depth = max_depth
         self.scale = scale
+        self.categorical_features = categorical_features
         self.kernel = kernel
         self.C = C
         self.loss = loss
@@ -143,7 +145,7 @@ class IKSVC(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (n, d)
+        X : {array-like, sparse matrix, data frame, list of dicts} of shape (n, d)
             Rows.
         y : array-like of shape (n,)
             Labels, numbers or strings.
@@ -155,7 +157,7 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         self
         """
         self.check_parameters()
-        table = read_rows(self, X, reset=True)
+        table = read_rows(self, X, reset=True, kernel=KernelSource(self).kernel)
         labels, weights = read_labels(self, y, table), read_weights(sample_weight, table)
         rng = check_random_state(self.random_state)
         book = ClassBook.of_all(labels, takes_new=False)
@@ -173,7 +175,7 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         for name in ("kernel_", "feature_names_in_"):
             self.__dict__.pop(name, None)
         self.kernel_ = KernelSource(self).for_cells()
-        self.n_features_in_ = self.kernel_.n_features_in_
+        self.n_features_in_, self.is_categorical_ = self.kernel_.n_features_in_, self.kernel_.is_categorical_
         if hasattr(self.kernel_, "feature_names_in_"):
             self.feature_names_in_ = self.kernel_.feature_names_in_
         known = read_cells(self.kernel_, cells)
@@ -275,4 +277,4 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         need(is_matched, "model_ and intercept_ must have one column per score")
 
     def __sklearn_tags__(self) -> Any:
-        return accept_sparse(super().__sklearn_tags__())
+        return input_tags(super().__sklearn_tags__(), trees=KernelSource(self).has_trees)

@@ -1,0 +1,280 @@
+"""Turn tables with words and missing values into arrays of numbers, whatever library they come from.
+
+A column of categories becomes the codes of their names: hashes from 1 to 2^32 - 1 (``cpp/trees/splits.hpp``). So no
+dictionary is kept, categories that come later are welcome, and the same name has the same code in every library and
+file. A missing value becomes NaN.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+from collections.abc import Iterable, Sequence
+from numbers import Integral, Real
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isokern import _core
+
+Mask = NDArray[np.bool_]
+
+_DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
+_DATE_CURE = "Leave it out, or turn it into numbers first: seconds since a date, the hour, the day of the week."
+
+
+def is_frame(X: Any) -> bool:
+    """Return whether X is a data frame or table in memory, of pandas, polars, pyarrow or a library like them."""
+    if not hasattr(X, "columns"):
+        return False
+    from narwhals.dependencies import is_into_dataframe
+
+    return is_into_dataframe(X)
+
+
+def in_order(X: Any, names: Sequence[str]) -> Any:
+    """Return a frame with its columns in the order of ``names``, if it has exactly these columns."""
+    import narwhals as nw
+
+    frame = nw.from_native(X, eager_only=True)
+    return X if frame.columns == list(names) or set(frame.columns) != set(names) else frame.select(names).to_native()
+
+
+class Columns(NamedTuple):
+    """The columns of a table: arrays of numbers or of objects, or columns of a data frame."""
+
+    columns: list[Any]
+    names: list[str] | None
+    n_rows: int
+
+    @classmethod
+    def of(cls, X: Any, names: Iterable[str] | None = None) -> Self:
+        """Return the columns of a data frame, of an array or nested list, or of dicts; those of dicts are ``names``."""
+        if is_frame(X):
+            import narwhals as nw
+
+            frame = nw.from_native(X, eager_only=True)
+            return cls(list(frame.iter_columns()), list(frame.columns), len(frame))
+        if are_dicts(X):
+            return cls.of_dicts(X, names)
+        array = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
+        if array.ndim != 2:
+            raise ValueError(f"Expected 2D array, got {array.ndim}D array instead: reshape X to (n, n_features).")
+        return cls(list(array.T), None, len(array))
+
+    @classmethod
+    def of_dicts(cls, rows: Sequence[dict[str, Any]], names: Iterable[str] | None) -> Self:
+        """Return the columns of rows given as dicts; a key that a row lacks is a missing value."""
+        found = list(dict.fromkeys(key for row in rows for key in row))
+        if not all(isinstance(key, str) for key in found):
+            raise TypeError("X must have column names that are strings as keys.")
+        if names is not None and (unknown := [key for key in found if key not in set(names)]):
+            raise ValueError(f"X must have the columns seen in fit; got {unknown[0]!r} besides them.")
+        names = found if names is None else list(names)
+        return cls([_objects(row.get(name) for row in rows) for name in names], list(names), len(rows))
+
+    def has_words(self) -> Mask:
+        """Return which columns are categorical by their dtype or, in arrays of objects, because they hold text."""
+        return np.array([_has_words(column) for column in self.columns], dtype=bool)
+
+    def encoded(self, is_categorical: Mask | None) -> NDArray[np.float64]:
+        """Return the rows as numbers, (n, d): codes in the categorical columns."""
+        table = np.empty((self.n_rows, len(self.columns)))
+        for j, column in enumerate(self.columns):
+            read = _codes if is_categorical is not None and is_categorical[j] else _numbers
+            table[:, j] = read(column, self.name(j))
+        return table
+
+    def name(self, j: int) -> str:
+        """Return a description of a column for errors."""
+        return f"column {j}" if self.names is None else f"column {j} ({self.names[j]!r})"
+
+
+def needs_encoding(X: Any) -> bool:
+    """Return whether X is not just an array or frame of numbers."""
+    if isinstance(X, np.ndarray):
+        return X.dtype.kind in "OUSTMm"
+    if is_frame(X):
+        import narwhals as nw
+
+        return any(_is_encoded(dtype) for dtype in nw.from_native(X, eager_only=True).schema.values())
+    return isinstance(X, list | tuple) and (are_dicts(X) or _holds_words(X))
+
+
+def are_dicts(X: Any) -> bool:
+    """Return whether X is a list of dicts."""
+    return isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], dict)
+
+
+def resolve(features: Any, columns: Columns) -> Mask | None:
+    """Return which columns are categorical by ``categorical_features``; None if there is none."""
+    mask = np.zeros(len(columns.columns), dtype=bool)
+    if isinstance(features, str):
+        mask = columns.has_words()
+    elif features is not None:
+        mask[_positions(features, columns.names, len(mask))] = True
+    return mask if mask.any() else None
+
+
+def check_categorical_features(features: Any) -> None:
+    """Raise unless a value can be that of the parameter ``categorical_features``."""
+    if features is None or (isinstance(features, str) and features == "from_dtype"):
+        return
+    kinds = {_kind_of_feature(feature) for feature in features} if np.ndim(features) == 1 else {None}
+    if len(kinds) > 1 or None in kinds:
+        raise ValueError(
+            'categorical_features must be "from_dtype", None, or a list of names, positions or booleans; '
+            f"got {features!r}."
+        )
+
+
+def _kind_of_feature(feature: Any) -> str | None:
+    kinds = {"bool": bool | np.bool_, "str": str, "int": Integral}
+    return next((name for name, kind in kinds.items() if isinstance(feature, kind)), None)
+
+
+def _positions(features: Any, names: list[str] | None, n: int) -> list[Any]:
+    """Return the positions of columns given as a mask, or by position or name."""
+    kind = _kind_of_feature(features[0]) if len(features) else "int"
+    if kind == "bool":
+        if len(features) != n:
+            raise ValueError(f"categorical_features must have {n} booleans, one for each column; got {len(features)}.")
+        return list(np.flatnonzero(features))
+    known = range(n) if kind == "int" else names or []
+    for feature in features:
+        if feature not in known:
+            what = "positions below the number of columns" if kind == "int" else "names of columns of X"
+            raise ValueError(f"categorical_features must be {what}; got {feature!r}.")
+    return [feature if kind == "int" else known.index(feature) for feature in features]
+
+
+# -- columns
+
+
+def _is_encoded(dtype: Any) -> bool:
+    import narwhals as nw
+
+    words = (nw.String, nw.Categorical, nw.Enum, nw.Object, nw.Binary)
+    return isinstance(dtype, words) or dtype.is_temporal() or dtype.is_nested() or dtype.is_decimal()
+
+
+def _has_words(column: Any) -> bool:
+    if isinstance(column, np.ndarray):
+        return column.dtype.kind in "OUST" and _holds_words(column)
+    import narwhals as nw
+
+    if isinstance(column.dtype, nw.Object):
+        return _holds_words(column.to_numpy())
+    return isinstance(column.dtype, nw.String | nw.Categorical | nw.Enum | nw.Binary)
+
+
+def _holds_words(values: Any) -> bool:
+    """Return whether there is text among values, which may be lists of values."""
+    return any(
+        isinstance(value, str | bytes) or (isinstance(value, list | tuple) and _holds_words(value)) for value in values
+    )
+
+
+def _codes(column: Any, name: str) -> NDArray[np.float64]:
+    """Return the codes of a column of categories."""
+    values = _values(column, name)
+    if values.dtype.kind in "biuf":
+        values, places = np.unique(values, return_inverse=True)
+        return _coded(values, name)[places]
+    return _coded(values, name)
+
+
+def _coded(values: NDArray[Any], name: str) -> NDArray[np.float64]:
+    try:
+        return _core.category_codes(values.tolist(), _name_of)
+    except (TypeError, UnicodeError):
+        row = next(row for row, value in enumerate(values) if not _can_be_named(value))
+        raise _bad_value(values[row], name, row) from None
+
+
+def _numbers(column: Any, name: str) -> NDArray[Any]:
+    """Return a column of numbers, with NaN for missing ones."""
+    values = _values(column, name)
+    if values.dtype.kind in "biuf":
+        return values
+    numbers = np.empty(len(values))
+    for row, value in enumerate(values):
+        if isinstance(value, str | bytes):
+            raise ValueError(
+                f"X must be a number in {name}; got {value!r} in row {row}. Columns with text must be listed in "
+                "categorical_features, or hold text already in fit or in the first rows of partial_fit."
+            )
+        if not (_is_missing(value) or isinstance(value, Real | decimal.Decimal | np.bool_)):
+            raise _bad_value(value, name, row)
+        numbers[row] = math.nan if _is_missing(value) else float(value)
+    return numbers
+
+
+def _values(column: Any, name: str) -> NDArray[Any]:
+    """Return a column as an array of numbers or of objects."""
+    if isinstance(column, np.ndarray):
+        if column.dtype.kind in "mM":
+            raise _bad_value(column[0] if len(column) else np.datetime64("NaT"), name, 0)
+        return column
+    import narwhals as nw
+
+    dtype = column.dtype
+    if dtype.is_temporal():
+        raise ValueError(f"X must not hold dates or times; got {dtype} in {name}. {_DATE_CURE}")
+    if dtype.is_numeric() or isinstance(dtype, nw.Boolean):
+        return np.asarray(column.cast(nw.Float64).to_numpy())
+    values = column.to_numpy()
+    if isinstance(dtype, nw.Categorical):
+        values = values.astype(object)
+        values[column.is_null().to_numpy()] = None  # pyarrow gives missing entries of a dictionary a value
+    return np.asarray(values)
+
+
+def _name_of(value: Any) -> str | None:
+    """Return the name of a category that is not a str: digits for whole numbers; None if it is missing."""
+    if _is_missing(value):
+        return None
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, Real | decimal.Decimal):
+        number = float(value)
+        if isinstance(value, Integral) or number.is_integer():
+            return str(int(value))  # type: ignore[arg-type]
+        return repr(number)
+    if isinstance(value, bytes):
+        return value.decode()
+    raise TypeError
+
+
+def _can_be_named(value: Any) -> bool:
+    try:
+        _core.category_codes([value], _name_of)
+    except (TypeError, UnicodeError):
+        return False
+    return True
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None:
+        return True
+    try:
+        return bool(value != value)  # noqa: PLR0124
+    except TypeError:  # pandas' NA has no truth value
+        return type(value).__name__ == "NAType"
+    except ValueError:  # an array
+        return False
+
+
+def _bad_value(value: Any, name: str, row: int) -> Exception:
+    if isinstance(value, _DATES):
+        return ValueError(f"X must not hold dates or times; got {value!r} in {name}, row {row}. {_DATE_CURE}")
+    if isinstance(value, str | bytes):
+        return ValueError(f"X must hold text in UTF-8; got {value!r} in {name}, row {row}.")
+    kind = type(value).__name__
+    return TypeError(f"X: argument must be a string or a number in {name}; got {value!r:.60} of {kind} in row {row}.")
+
+
+def _objects(values: Iterable[Any]) -> NDArray[Any]:
+    return np.fromiter(values, dtype=object)
