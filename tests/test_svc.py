@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.feature_selection import RFE, SelectFromModel
 from sklearn.svm import SVC
 
 from isokern import IKSVC, IsolationKernel
@@ -31,9 +32,22 @@ def test_scores_and_labels_are_close_to_libsvm_on_the_precomputed_kernel(n_cells
 def test_scores_are_linear_in_the_features(partitioning, n_classes):
     X, y = make_rows(150, n_classes)
     model = IKSVC(partitioning, **SMALL).fit(X, y)
-    expected = model.kernel_.transform(X) @ model.coef_.T + model.intercept_
+    expected = model.kernel_.transform(X) @ model.cell_weights_.T + model.intercept_
     np.testing.assert_allclose(model.decision_function(X), expected if n_classes > 2 else expected[:, 0], atol=1e-12)
     assert np.array_equal(model.decision_function_cells(model.kernel_.apply(X)), model.decision_function(X))
+
+
+@pytest.mark.parametrize("select", [RFE, SelectFromModel])
+def test_feature_selection_says_that_the_weights_are_not_those_of_columns(select):
+    X, y = make_rows(60)
+    with pytest.raises(ValueError, match="IKSVC should have `coef_` or `feature_importances_` attribute"):
+        select(IKSVC(**SMALL)).fit(X, y).transform(X)
+
+
+def test_feature_selection_takes_importances_of_columns():
+    X, y = make_rows(60)
+    selector = RFE(IKSVC(**SMALL), n_features_to_select=1, importance_getter=lambda fit: np.arange(fit.n_features_in_))
+    assert selector.fit(X, y).support_.tolist() == [False, False, True]
 
 
 PARAMETERS = {
@@ -61,7 +75,7 @@ def test_a_class_weight_multiplies_row_weights():
     kernel = make_kernel(X)
     by_class = IKSVC(kernel=kernel, class_weight={1: 5.0}, random_state=0).fit(X, y, weights)
     by_row = IKSVC(kernel=kernel, random_state=0).fit(X, y, weights * np.where(y == 1, 5.0, 1.0))
-    assert np.array_equal(by_class.coef_, by_row.coef_)
+    assert np.array_equal(by_class.cell_weights_, by_row.cell_weights_)
 
 
 @pytest.mark.parametrize("class_weight", [{1: 10.0}, "balanced"], ids=str)

@@ -128,7 +128,7 @@ def test_scores_agree_with_liblinear_on_the_features(options, n_classes):
     model = IKSVC(kernel=kernel, **options).fit(X, y, weights)
     peer = LinearSVC(dual=True, **options).fit(kernel.transform(X), y, weights)
     np.testing.assert_allclose(model.decision_function(X), peer.decision_function(kernel.transform(X)), atol=2e-4)
-    np.testing.assert_allclose(model.coef_, peer.coef_, atol=1e-4)
+    np.testing.assert_allclose(model.cell_weights_, peer.coef_, atol=1e-4)
     np.testing.assert_allclose(model.intercept_, peer.intercept_, atol=1e-4)
 
 

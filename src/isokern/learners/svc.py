@@ -77,8 +77,9 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         Classes and the columns of scores they use.
     model_ : CellWeights
         Weights of the cells.
-    coef_ : ndarray of shape (1, n_columns) for two classes, else (n_classes, n_columns)
-        Weights of the columns of ``kernel_.transform``.
+    cell_weights_ : ndarray of shape (1, n_columns) for two classes, else (n_classes, n_columns)
+        Weights of the cells, which are the columns of ``kernel_.transform``. They are not called ``coef_``,
+        because scikit-learn expects that to have one value per input column.
     intercept_ : ndarray of shape (1,) for two classes, else (n_classes,)
         Intercepts.
     n_iter_ : int
@@ -185,10 +186,10 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         return self
 
     @property
-    def coef_(self) -> NDArray[np.float64]:
-        """Weights of the columns of ``kernel_.transform``, one row per score."""
+    def cell_weights_(self) -> NDArray[np.float64]:
+        """Weights of the cells, the columns of ``kernel_.transform``, one row per score."""
         check_is_fitted(self, "kernel_")
-        # The map's values are 1/sqrt(t), a score is a mean over t: (1/t) sum of sqrt(t) * coef.
+        # The map's values are 1/sqrt(t), a score is a mean over t: (1/t) sum of sqrt(t) * weight.
         return np.ascontiguousarray(self.model_.values.T) / math.sqrt(self.kernel_.map_.n_partitionings)
 
     @one_view
