@@ -160,7 +160,7 @@ def mapped_rows(monkeypatch):
     return mapped
 
 
-ALL_METRICS = ["auc", "log_loss", "f1"]
+ALL_METRICS = ["balanced_accuracy", "f1", "kappa", "log_loss", "calibration_error", "auc", "average_precision"]
 MAPPED_ONCE = {
     "classifier": (240, lambda delay: prequential(stream_learner(), make_blocks(), delay=delay, metrics=ALL_METRICS)),
     "regressor": (240, lambda delay: prequential(stream_regressor(), cut(*REGRESSION), delay=delay)),
@@ -301,7 +301,7 @@ def test_the_caller_may_reuse_the_memory_of_waiting_blocks(name):
 # -- stopping and resuming
 
 STOPPED = {
-    "IK-OGD": (stream_learner, {"metrics": ["f1", "kappa", "auc", "average_precision", "log_loss"]}),
+    "IK-OGD": (stream_learner, {"metrics": ALL_METRICS}),
     "IK-OGD, late labels": (stream_learner, {"delay": 3, "metrics": ["log_loss"]}),
     "naive Bayes": (GaussianNB, {"delay": 2, "classes": [0, 1], "metrics": ["auc", "balanced_accuracy"]}),
     "regressor": (stream_regressor, {"delay": 1}),
@@ -360,7 +360,7 @@ FORGED_STATES = {
     "n_labelled": [10**12, True],
     "n_correct": [-1, 10**12],
     "has_learned": [1],
-    "counters": [{}, {"Confusion": {}}, {"Confusion": {"classes": [0, 1], "counts": np.zeros((2, 2), dtype=np.int64)}}],
+    "counters": [{}, {"ClassCounts": {}}, {"ClassCounts": {"classes": [0, 1], "sums": np.zeros((2, 3), np.int64)}}],
     "waiting": [None, [{}], [{"block": {"rows": np.zeros((2, 2)), "are_cells": False}, "labels": np.zeros(3)}]],
 }
 
@@ -380,10 +380,20 @@ def test_a_state_that_contradicts_itself_is_refused(name):
 FORGED_COUNTERS = {
     "log_loss": ("LogLoss", [{"n": 0}, {"total": -1.0}, {"total": None}]),
     "kappa": (
-        "Confusion",
-        [{"classes": [1, 0]}, {"classes": ["0", 1]}, {"counts": np.full((2, 2), -1)}],
+        "ClassCounts",
+        [
+            *({"classes": [1, 0]}, {"classes": ["0", 1]}, {"classes": [0]}, {"sums": np.full((2, 2), 1)}),
+            *({"sums": np.full((2, 3), -1)}, {"sums": np.array([[105, 105, 105], [105, 105, 106]])}),
+        ],
     ),
-    "auc": ("ScoreHistograms", [{"counts": np.ones((2, 3), dtype=np.int64)}, {"more": 1}]),
+    "calibration_error": (
+        "Calibration",
+        [{"n": 0}, {"sums": np.full((2, 15), 1e9)}, {"sums": np.full((2, 15), np.nan)}],
+    ),
+    "auc": (
+        "ScoreHistograms",
+        [{"sums": np.ones((2, 3), dtype=np.int64)}, {"sums": np.ones((2, 2, 2**16), dtype=np.int64)}, {"more": 1}],
+    ),
 }
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import calibration_curve
 from sklearn.datasets import make_friedman1
 from sklearn.linear_model import SGDClassifier
 from sklearn.metrics import (
@@ -23,14 +24,15 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 from sklearn.naive_bayes import GaussianNB
+from sklearn.preprocessing import label_binarize
 
-from isokern import IKOGDClassifier, IKOGDRegressor
+from isokern import IKSVC, IKOGDClassifier, IKOGDRegressor
 from isokern.data import blocks
 from isokern.evaluation import holdout, measure, prequential
 from isokern.evaluation.counters import score_bins
 from learning import SMALL, make_rows
 
-ALL = ["balanced_accuracy", "f1", "kappa", "log_loss", "auc", "average_precision"]
+ALL = ["balanced_accuracy", "f1", "kappa", "log_loss", "calibration_error", "auc", "average_precision"]
 
 
 class Scores(ClassifierMixin, BaseEstimator):
@@ -59,6 +61,13 @@ class Probabilities(ClassifierMixin, BaseEstimator):
         return self.classes_[X.argmax(axis=1)]
 
 
+def calibration_error(is_own, shares):
+    """Return the expected calibration error of one class, from the curve of scikit-learn."""
+    frequencies, means = calibration_curve(is_own, shares, n_bins=15)
+    counts = np.unique(np.searchsorted(np.linspace(0, 1, 16)[1:-1], shares), return_counts=True)[1]
+    return counts @ np.abs(frequencies - means) / len(shares)
+
+
 def metrics_of(learner, X, y, metrics, size=30):
     *_, record = measure(learner, blocks(X, y, size), metrics=metrics)
     return record.metrics
@@ -70,13 +79,15 @@ def metrics_of(learner, X, y, metrics, size=30):
 def test_metrics_of_labels_and_probabilities_are_those_of_scikit_learn(make, n_classes, size):
     X, y = make_rows(300, n_classes)
     model = make().fit(X[:100], y[:100])
-    predictions = model.predict(X)
-    assert metrics_of(model, X, y, ALL[:4], size) == pytest.approx(
+    predictions, shares = model.predict(X), model.predict_proba(X)
+    errors = [calibration_error(y == k, shares[:, k]) for k in range(n_classes)]
+    assert metrics_of(model, X, y, ALL[:5], size) == pytest.approx(
         {
             "balanced_accuracy": balanced_accuracy_score(y, predictions),
             "f1": f1_score(y, predictions, average="binary" if n_classes == 2 else "macro"),
             "kappa": cohen_kappa_score(y, predictions),
-            "log_loss": log_loss(y, model.predict_proba(X)),
+            "log_loss": log_loss(y, shares),
+            "calibration_error": errors[1] if n_classes == 2 else np.mean(errors),
         }
     )
 
@@ -90,6 +101,19 @@ def test_the_log_loss_of_certainty_is_finite():
 def test_a_class_that_the_learner_does_not_know_has_the_smallest_probability():
     metrics = metrics_of(Probabilities(["a", "c"]), np.array([[0.5, 0.5]]), np.array(["b"]), "log_loss")
     assert metrics["log_loss"] == pytest.approx(-np.log(np.finfo(float).eps))
+
+
+def test_probabilities_that_are_frequencies_have_no_calibration_error():
+    shares = np.column_stack([np.repeat([0.75, 0.25], 4), np.repeat([0.25, 0.75], 4)])
+    truth = np.array([0, 0, 0, 1, 0, 1, 1, 1])
+    assert metrics_of(Probabilities([0, 1]), shares, truth, "calibration_error")["calibration_error"] == 0
+    assert metrics_of(Probabilities([0, 1]), shares, 1 - truth, "calibration_error")["calibration_error"] == 0.5
+
+
+def test_a_class_that_the_learner_does_not_know_has_probability_zero():
+    shares = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    metrics = metrics_of(Probabilities(["a", "c"]), shares, np.array(["a", "b", "c", "a"]), "calibration_error")
+    assert metrics["calibration_error"] == pytest.approx((0 + 1 / 4 + 1 / 4) / 3)
 
 
 @pytest.mark.parametrize("truth", [[0, 0, 1], [5, 1, 5], [5, 5, 5]])
@@ -149,10 +173,42 @@ def test_probabilities_near_one_have_different_bins():
     assert metrics["auc"] == pytest.approx(roc_auc_score(truth, shares), abs=1e-3)
 
 
-def test_more_than_two_classes_have_no_area():
-    X, y = make_rows(60, 3)
-    with pytest.raises(ValueError, match='must not name "auc" or "average_precision" for more than 2 classes'):
-        list(prequential(GaussianNB(), blocks(X, y, 30), classes=[0, 1, 2], metrics="auc"))
+@pytest.mark.parametrize("make", [GaussianNB, lambda: IKOGDClassifier(**SMALL)], ids=["naive Bayes", "IK-OGD"])
+def test_area_and_precision_of_more_classes_are_the_means_of_scikit_learn(make):
+    X, y = make_rows(300, 4)
+    model = make().fit(X[:100], y[:100])
+    shares = model.predict_proba(X)
+    expected = {
+        "auc": roc_auc_score(y, shares, multi_class="ovr"),
+        "average_precision": average_precision_score(y, shares),
+    }
+    assert metrics_of(model, X, y, list(expected)) == pytest.approx(expected, abs=2e-3)
+    assert holdout(model, (X[:100], y[:100]), (X, y), metrics=list(expected)).metrics == pytest.approx(expected)
+
+
+def test_the_area_of_more_classes_may_come_from_scores():
+    X, y = make_rows(300, 4)
+    model = IKSVC(**SMALL).fit(X[:100], y[:100])
+    expected = roc_auc_score(label_binarize(y, classes=range(4)), model.decision_function(X))
+    assert metrics_of(model, X, y, "auc")["auc"] == pytest.approx(expected, abs=2e-3)
+
+
+def test_a_class_without_rows_has_no_area():
+    shares = np.array([[0.6, 0.3, 0.1], [0.3, 0.5, 0.2], [0.5, 0.4, 0.1]])
+    assert metrics_of(Probabilities([0, 1, 2]), shares, np.array([0, 1, 0]), "auc")["auc"] == 1
+
+
+def test_classes_that_appear_later_have_an_area_from_then_on():
+    X, y = make_rows(240)
+    y = np.where(np.arange(240) < 120, y, 2 + y)
+    *_, before, _, _, _, last = prequential(IKOGDClassifier(n_initial=50, **SMALL), blocks(X, y, 30), metrics="auc")
+    assert before.metrics["auc"] > 0.6 and last.metrics["auc"] > 0.6
+
+
+def test_a_stream_of_very_many_classes_has_no_area():
+    shares = np.eye(101)
+    with pytest.raises(ValueError, match=r'must not name "auc" .* more than 100 classes along a stream.*; got 101'):
+        metrics_of(Probabilities(range(101)), shares, np.arange(101), "auc")
 
 
 def test_a_learner_without_scores_has_no_area():
@@ -219,6 +275,7 @@ def test_metrics_of_held_out_rows_are_exact():
         "f1": f1_score(truth, record.predictions),
         "kappa": cohen_kappa_score(truth, record.predictions),
         "log_loss": log_loss(truth, shares),
+        "calibration_error": calibration_error(truth, shares[:, 1]),
         "auc": roc_auc_score(truth, shares[:, 1]),
         "average_precision": average_precision_score(truth, shares[:, 1]),
     }

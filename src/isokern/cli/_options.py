@@ -95,7 +95,8 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 Metrics = Annotated[
     str,
     typer.Option(
-        help="Metrics besides accuracy, as a,b,c: balanced_accuracy, f1, kappa, log_loss, auc, average_precision.",
+        help="Metrics besides accuracy, as a,b,c: balanced_accuracy, f1, kappa, log_loss, calibration_error, auc, "
+        "average_precision.",
         show_default=False,
     ),
 ]

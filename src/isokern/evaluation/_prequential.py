@@ -306,10 +306,18 @@ def prequential(
         The number of blocks by which labels are late: block i is learned after block i + delay is predicted. The
         record of block i counts its own rows nevertheless. After the last record, the waiting blocks are learned.
     metrics : str or iterable of str, default=()
-        Metrics besides accuracy. For classifiers: "balanced_accuracy", "f1" (of two classes, F1 of the second, which
-        positive scores stand for; of more classes, the mean), "kappa" and "log_loss"; for two classes also "auc" and
-        "average_precision", which may treat scores that differ by less than 0.4 % as ties. For regressors: "mae",
-        "rmse" and "r2", which are all measured if none is named. All need constant memory.
+        Metrics besides accuracy, all in constant memory. For classifiers:
+
+        - "balanced_accuracy": the mean recall of the classes;
+        - "f1", "auc" (area under the ROC curve) and "average_precision": of two classes, those of the second, which
+          positive scores stand for; of more classes, the mean of each class against the rest. The last two may treat
+          scores that differ by less than 0.4 % as ties, and take at most 100 classes;
+        - "kappa": Cohen's kappa;
+        - "log_loss" and "calibration_error", of probabilities. The latter is the expected calibration error in 15 bins
+          of equal width: how far the probabilities of a class are from its frequency, of two classes for the second,
+          of more classes the mean.
+
+        For regressors: "mae", "rmse" and "r2", which are all measured if none is named.
 
     Yields
     ------

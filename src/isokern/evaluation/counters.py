@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 from isokern.evaluation.learner import Outputs
 from isokern.parts import is_count, need, need_array
 
+N_CALIBRATION_BINS = 15
+_MOST_HISTOGRAMS = 100  # classes with a histogram of scores
 _N_BINS = 2**16
 _SMALLEST_EXPONENT = 63  # the biased float32 exponent of 2**-64, to which smaller scores are rounded
 
@@ -50,53 +53,71 @@ class Sums(Counter):
         need(not is_negative, f"sums must be at least 0; got {sums}")
 
 
-class Confusion(Counter):
-    """A confusion matrix (true class, predicted class), which grows with the classes."""
+class PerClass(Counter):
+    """The base of counters that keep one array of sums for each class; they grow with the classes."""
 
-    needs = "predictions"
+    _SHAPE: tuple[int, ...]
+    _DTYPE: type = np.int64
 
     def __init__(self) -> None:
         self.classes: list[Any] = []
-        self.counts = np.zeros((0, 0), dtype=np.int64)
+        self.sums: NDArray[Any] = np.zeros((0, *self._SHAPE), dtype=self._DTYPE)
+
+    def check(self, n_rows: int) -> None:
+        """Raise ValueError unless there are sums for each class, none of which exceeds ``n_rows``."""
+        is_list = isinstance(self.classes, list) and all(isinstance(label, str | int | float) for label in self.classes)
+        need(is_list and np.unique(self.classes).tolist() == self.classes, "classes must be sorted labels")
+        need_array(self.sums, self._DTYPE, 1 + len(self._SHAPE), "sums")
+        need(self.sums.shape == (len(self.classes), *self._SHAPE), f"sums must be {self._SHAPE} for each class")
+        within = not self.sums.size or -n_rows <= self.sums.min() <= self.sums.max() <= n_rows
+        need(within, f"sums must be those of {n_rows} rows")
+
+    def _with_classes_of(self, *labels: NDArray[Any] | None) -> NDArray[Any]:
+        """Make room for the classes among labels; return all classes so far, in the order of the sums."""
+        parts = [part for part in (self.classes, *labels) if part is not None and len(part)]
+        classes = np.unique(np.concatenate(parts))
+        if len(classes) > len(self.classes):
+            sums: NDArray[Any] = np.zeros((len(classes), *self._SHAPE), dtype=self._DTYPE)
+            if self.classes:
+                sums[np.searchsorted(classes, self.classes)] = self.sums
+            self.classes, self.sums = classes.tolist(), sums
+        return classes
+
+
+class ClassCounts(PerClass):
+    """For each class, the rows of the class, the rows predicted as the class, and the rows that are both."""
+
+    needs = "predictions"
+    _SHAPE = (3,)
 
     def add(self, truth: NDArray[Any], given: Outputs) -> None:
         """Add rows."""
-        parts = (self.classes, given.classes, truth, given.predictions)
-        classes = np.unique(np.concatenate([part for part in parts if part is not None and len(part)]))
-        if len(classes) > len(self.classes):
-            counts = np.zeros((len(classes), len(classes)), dtype=np.int64)
-            if self.classes:
-                place = np.searchsorted(classes, self.classes)
-                counts[np.ix_(place, place)] = self.counts
-            self.classes, self.counts = classes.tolist(), counts
-        np.add.at(self.counts, (np.searchsorted(classes, truth), np.searchsorted(classes, given.predictions)), 1)
+        classes = self._with_classes_of(given.classes, truth, given.predictions)
+        correct = truth[truth == given.predictions]
+        for k, labels in enumerate((truth, given.predictions, correct)):
+            self.sums[:, k] += np.bincount(np.searchsorted(classes, labels), minlength=len(classes))
 
     def check(self, n_rows: int) -> None:
-        """Raise ValueError unless the matrix has a row and a column for each class, and counts ``n_rows`` rows."""
-        is_list = isinstance(self.classes, list) and all(isinstance(label, str | int | float) for label in self.classes)
-        need(is_list and np.unique(self.classes).tolist() == self.classes, "classes must be sorted labels")
-        need_array(self.counts, np.int64, 2, "counts")
-        need(self.counts.shape == (len(self.classes),) * 2, "counts must have a row and a column for each class")
-        need(_are_counts(self.counts, n_rows) and self.counts.sum() == n_rows, f"counts must be of {n_rows} rows")
+        """Raise ValueError unless ``n_rows`` rows are counted."""
+        super().check(n_rows)
+        own, predicted, correct = self.sums.T
+        are_counts = self.sums.min(initial=0) == 0 and (correct <= np.minimum(own, predicted)).all()
+        need(are_counts and own.sum() == predicted.sum() == n_rows, f"sums must be those of {n_rows} rows")
 
     def balanced_accuracy(self) -> float:
         """Return the mean recall of the classes that have rows."""
-        n_rows = self.counts.sum(axis=1)
-        return _mean(self.counts.diagonal()[n_rows > 0] / n_rows[n_rows > 0])
+        own, _, correct = self.sums[self.sums[:, 0] > 0].T
+        return _mean(correct / own)
 
     def f1(self) -> float:
         """Return F1 of the second of two classes, or the mean F1 of more classes that have rows or predictions."""
-        n_either = self.counts.sum(axis=0) + self.counts.sum(axis=1)
-        is_counted = n_either > 0
-        if len(n_either) <= 2:
-            is_counted[:1] = False
-        return _mean(2 * self.counts.diagonal()[is_counted] / n_either[is_counted])
+        return _over_classes([_ratio(2 * correct, own + predicted) for own, predicted, correct in self.sums.tolist()])
 
     def kappa(self) -> float:
         """Return Cohen's kappa: the agreement of predictions and labels beyond chance."""
-        n = float(self.counts.sum())
-        by_chance = float(self.counts.sum(axis=0, dtype=float) @ self.counts.sum(axis=1, dtype=float))
-        return _ratio(n * float(self.counts.trace()) - by_chance, n * n - by_chance)
+        own, predicted, correct = self.sums.T.astype(np.float64)
+        n, by_chance = float(own.sum()), float(own @ predicted)
+        return _ratio(n * float(correct.sum()) - by_chance, n * n - by_chance)
 
 
 class LogLoss(Sums):
@@ -119,6 +140,41 @@ class LogLoss(Sums):
     def log_loss(self) -> float:
         """Return the mean."""
         return _ratio(self.total, self.n)
+
+
+class Calibration(PerClass):
+    """For each class, in bins of its probability, the sum of the probabilities less the number of its rows."""
+
+    needs = "probabilities"
+    _SHAPE, _DTYPE = (N_CALIBRATION_BINS,), np.float64
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.n = 0
+
+    def add(self, truth: NDArray[Any], given: Outputs) -> None:
+        """Add rows; a class that the learner does not know has probability 0."""
+        assert given.classes is not None and given.probabilities is not None
+        classes = self._with_classes_of(given.classes, truth)
+        shares = np.zeros((len(truth), len(classes)))
+        shares[:, np.searchsorted(classes, given.classes)] = given.probabilities
+        inner_edges = np.arange(1, N_CALIBRATION_BINS) / N_CALIBRATION_BINS
+        bins = np.searchsorted(inner_edges, shares)
+        np.add.at(self.sums, (np.arange(len(classes)), bins), shares - (truth[:, np.newaxis] == classes))
+        self.n += len(truth)
+
+    def check(self, n_rows: int) -> None:
+        """Raise ValueError unless the sums are those of ``n_rows`` rows."""
+        super().check(n_rows)
+        need(is_count(self.n) and self.n == n_rows, f"n must be the number of labelled rows, {n_rows}")
+
+    def calibration_error(self) -> float:
+        """Return the expected calibration error of the second of two classes, or the mean of those of more classes.
+
+        That of a class is sum_b n_b / n |mean probability - share of the class's rows| over the bins b, where n_b
+        cancels out. The mean is the classwise ECE of Kull et al., "Beyond temperature scaling", NeurIPS, 2019.
+        """
+        return _over_classes([_ratio(gap, self.n) for gap in np.abs(self.sums).sum(axis=1).tolist()])
 
 
 class Errors(Sums):
@@ -155,61 +211,79 @@ class Errors(Sums):
         return 1.0 - _ratio(self.squared, self.spread)
 
 
-class ScoreHistograms(Counter):
-    """A histogram of the scores of each of two classes; a bin is at most 0.4 % of its score wide."""
+class ScoreHistograms(PerClass):
+    """For each class, histograms of its scores: of other rows, and of its own; a bin is at most 0.4 % of a score wide.
+
+    A row counts for the classes that the learner knew when it predicted the row.
+    """
 
     needs = "scores"
-
-    def __init__(self) -> None:
-        self.counts = np.zeros((2, _N_BINS), dtype=np.int64)
+    _SHAPE = (2, _N_BINS)
 
     def add(self, truth: NDArray[Any], given: Outputs) -> None:
         """Add rows."""
-        for k, scores in enumerate(_by_class(truth, given)):
-            self.counts[k] += np.bincount(score_bins(scores), minlength=_N_BINS)
+        assert given.classes is not None
+        scores, is_own = _scores_of_classes(truth, given)
+        if not scores.size:
+            return
+        if scores.shape[1] > _MOST_HISTOGRAMS:
+            raise ValueError(
+                f'metrics must not name "auc" or "average_precision" for more than {_MOST_HISTOGRAMS} classes along a '
+                f"stream, because each class needs 1 MiB; got {scores.shape[1]} classes."
+            )
+        place = np.searchsorted(self._with_classes_of(given.classes), given.classes)
+        at = (2 * place + is_own) * _N_BINS + score_bins(scores)
+        np.add.at(self.sums.reshape(-1), at.reshape(-1), 1)
 
     def check(self, n_rows: int) -> None:
-        """Raise ValueError unless there are two histograms of at most ``n_rows`` rows."""
-        need_array(self.counts, np.int64, 2, "counts")
-        need(self.counts.shape == (2, _N_BINS), f"counts must be 2 histograms of {_N_BINS} bins")
-        need(_are_counts(self.counts, n_rows) and self.counts.sum() <= n_rows, f"counts must be of {n_rows} rows")
+        """Raise ValueError unless the histograms of each class are of at most ``n_rows`` rows."""
+        super().check(n_rows)
+        are_counts = self.sums.min(initial=0) == 0 and (self.sums.sum(axis=(1, 2)) <= n_rows).all()
+        need(are_counts, f"sums must be histograms of at most {n_rows} rows")
 
     def auc(self) -> float:
-        """Return how often a row of the second class scores higher than one of the first; ties count half."""
-        first, second = self._occupied()
-        below = np.cumsum(first) - first / 2
-        return _ratio(float(second @ below), first.sum() * second.sum())
+        """Return how often a row of the second of two classes scores higher than one of the first; ties count half.
+
+        With more classes, return the mean over classes of how often its rows score higher than other rows.
+        """
+        areas = []
+        for others, own in self._occupied_bins():
+            below = np.cumsum(others) - others / 2
+            areas.append(_ratio(float(own @ below), others.sum() * own.sum()))
+        return _over_classes(areas)
 
     def average_precision(self) -> float:
-        """Return the mean, over the rows of the second class, of the precision at their score."""
-        first, second = self._occupied()[:, ::-1]
-        precision = np.cumsum(second) / np.cumsum(first + second)
-        return _ratio(float(second @ precision), second.sum())
+        """Return the mean, over the rows of the second class, of the precision at their score.
 
-    def _occupied(self) -> NDArray[np.float64]:
-        """Return the counts of the bins that are not empty, as floats, because products of integers could overflow."""
-        return self.counts[:, self.counts.any(axis=0)].astype(np.float64)
+        With more classes, return the mean over the classes that have rows.
+        """
+        means = []
+        for counts in self._occupied_bins():
+            others, own = counts[:, ::-1]
+            precision = np.cumsum(own) / np.cumsum(others + own)
+            means.append(_ratio(float(own @ precision), own.sum()))
+        return _over_classes(means)
+
+    def _occupied_bins(self) -> Iterator[NDArray[np.float64]]:
+        """Yield the counts of each class without empty bins, as floats, because products of integers could overflow."""
+        for counts in self.sums:
+            yield counts[:, counts.any(axis=0)].astype(np.float64)
 
 
 class AllScores(ScoreHistograms):
-    """The scores of all rows of two classes, which are a histogram with one bin per distinct score."""
+    """All scores of rows that are added at once, which are histograms with one bin per distinct score."""
 
     def __init__(self) -> None:
-        self.scores = (np.empty(0), np.empty(0))
+        self.scores, self.is_own = np.empty((0, 0)), np.empty((0, 0), dtype=bool)
 
     def add(self, truth: NDArray[Any], given: Outputs) -> None:
         """Add rows."""
-        first, second = (np.append(*pair) for pair in zip(self.scores, _by_class(truth, given), strict=True))
-        self.scores = (first, second)
+        self.scores, self.is_own = _scores_of_classes(truth, given)
 
-    def _occupied(self) -> NDArray[np.float64]:
-        bins = np.unique(np.concatenate(self.scores))
-        counts = [np.bincount(np.searchsorted(bins, scores), minlength=len(bins)) for scores in self.scores]
-        return np.array(counts, dtype=np.float64)
-
-
-def _are_counts(counts: NDArray[np.int64], most: int) -> bool:
-    return not counts.size or (counts.min() >= 0 and counts.max() <= most)
+    def _occupied_bins(self) -> Iterator[NDArray[np.float64]]:
+        for scores, is_own in zip(self.scores.T, self.is_own.T, strict=True):
+            _, place = np.unique(scores, return_inverse=True)
+            yield np.array([np.bincount(place, weights=is_of_kind) for is_of_kind in (~is_own, is_own)])
 
 
 def score_bins(scores: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -222,17 +296,13 @@ def score_bins(scores: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.where(scores < 0, _N_BINS // 2 - 1 - steps, _N_BINS // 2 + steps)
 
 
-def _by_class(truth: NDArray[Any], given: Outputs) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the scores of the first and of the second class; none while the learner knows only one class."""
+def _scores_of_classes(truth: NDArray[Any], given: Outputs) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return each row's score of each class, and whether the row is of the class; no columns if there is one class."""
     assert given.classes is not None and given.scores is not None
-    classes = np.union1d(given.classes, truth)
-    if len(classes) > 2:
-        raise ValueError(f'metrics must not name "auc" or "average_precision" for more than 2 classes; got {classes}.')
     if len(given.classes) < 2:
-        return np.empty(0), np.empty(0)
-    scores = given.scores if given.scores.ndim == 1 else given.scores[:, 1]
-    is_second = truth == classes[1]
-    return scores[~is_second], scores[is_second]
+        return np.empty((len(truth), 0)), np.empty((len(truth), 0), dtype=bool)
+    scores = given.scores if given.scores.ndim == 2 else np.column_stack([-given.scores, given.scores])
+    return scores, truth[:, np.newaxis] == given.classes
 
 
 def _ratio(numerator: float, denominator: float) -> float:
@@ -242,3 +312,9 @@ def _ratio(numerator: float, denominator: float) -> float:
 
 def _mean(values: NDArray[np.float64]) -> float:
     return float(values.mean()) if len(values) else math.nan
+
+
+def _over_classes(values: list[float]) -> float:
+    """Return the value of the second of two classes, or the mean of more; NaN stands for one that is not defined."""
+    known = np.array(values[1:] if len(values) <= 2 else values)
+    return _mean(known[~np.isnan(known)])

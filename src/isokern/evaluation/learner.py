@@ -117,7 +117,9 @@ def outputs(learner: Any, block: Block, predictions: NDArray[Any], needs: set[st
 
 
 def _scores(learner: Any, block: Block) -> NDArray[np.float64]:
-    if hasattr(learner, "decision_function"):
+    # As scikit-learn's scorers "roc_auc" and "roc_auc_ovr": scores of two classes, probabilities of more.
+    has_more = len(getattr(learner, "classes_", ())) > 2 and hasattr(learner, "predict_proba")
+    if hasattr(learner, "decision_function") and not has_more:
         return np.asarray(block.call(learner, "decision_function"), dtype=np.float64)
     probabilities = np.asarray(block.call(learner, "predict_proba"), dtype=np.float64)
     # Scores are ranked with relative precision. The logit keeps probabilities near 1 as distinct as those near 0;

@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from isokern.checks import one_of
-from isokern.evaluation.counters import AllScores, Confusion, Errors, LogLoss, ScoreHistograms
+from isokern.evaluation.counters import AllScores, Calibration, ClassCounts, Errors, LogLoss, ScoreHistograms
 from isokern.evaluation.learner import Outputs, learns_numbers
 from isokern.parts import need
 
@@ -16,8 +16,9 @@ from isokern.parts import need
 Table = dict[str, Any]
 REGRESSION: Table = dict.fromkeys(("mae", "rmse", "r2"), Errors)
 CLASSIFICATION: Table = {
-    **dict.fromkeys(("balanced_accuracy", "f1", "kappa"), Confusion),
+    **dict.fromkeys(("balanced_accuracy", "f1", "kappa"), ClassCounts),
     "log_loss": LogLoss,
+    "calibration_error": Calibration,
     **dict.fromkeys(("auc", "average_precision"), ScoreHistograms),
 }
 EXACT: Table = CLASSIFICATION | dict.fromkeys(("auc", "average_precision"), AllScores)  # for rows that fit into memory
