@@ -212,6 +212,16 @@ def test_an_evaluation_does_not_depend_on_the_size_of_blocks(fitted):
     assert (parts["n_correct"], parts["accuracy"]) == (whole["n_correct"], whole["accuracy"])
 
 
+@pytest.mark.parametrize(("method", "last"), [("ik-ogd", ["log_loss"]), ("ik-svm", [])])
+def test_an_evaluation_shows_whether_accuracy_misleads(method, last, folder):
+    succeed(folder, "fit", "rows.txt", *SMALL, "--method", method, "--out", "model")
+    facts = json.loads(succeed(folder, "evaluate", "model", "rows.txt", "--json").out)
+    metrics = [name for name in facts if not name.endswith("_seconds")]
+    assert metrics == ["n_labelled", "n_correct", "accuracy", "balanced_accuracy", "f1", *last]
+    asked = json.loads(succeed(folder, "evaluate", "model", "rows.txt", "--json", "--metrics", "auc").out)
+    assert "auc" in asked and "f1" not in asked
+
+
 def test_json_has_null_for_a_metric_that_is_not_defined(fitted):
     (fitted / "nothing.txt").write_text("? 1:0.5\n")
     facts = succeed(fitted, "evaluate", "rows.txt.isokern", "nothing.txt", "--json", "--metrics", "kappa").out

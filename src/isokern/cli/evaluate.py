@@ -6,6 +6,7 @@ import json
 from typing import Annotated, Any
 
 import typer
+from sklearn.base import is_regressor
 
 import isokern
 from isokern.cli._input import File, Input, listed
@@ -29,6 +30,8 @@ def evaluate(
 ) -> None:
     """Measure how well a saved model predicts the labels of a file.
 
+    By default: accuracy, balanced accuracy, F1 and log-loss; MAE, RMSE and R² of a regressor.
+
     Example: isokern evaluate a9a.isokern a9a.t --metrics auc,f1
     """
     learner = isokern.load(model)
@@ -47,10 +50,17 @@ def measured(learner: Any, source: Input, metrics: str, *, block: int, quiet: bo
     blocks = with_progress(source.blocks(block), "Testing", quiet=quiet)
     seconds = dict.fromkeys(("map_seconds", "predict_seconds"), 0.0)
     facts: dict[str, Any] = {}
-    for record in measure(learner, blocks, metrics=listed(metrics)):
+    for record in measure(learner, blocks, metrics=listed(metrics) or _usual_metrics(learner)):
         seconds = {name: before + getattr(record, name) for name, before in seconds.items()}
         kept = ("n_labelled", "n_correct", "accuracy", *record.metrics)
         facts = {name: value for name, value in plain_numbers(record).items() if name in kept}
     if not facts:
         raise ValueError(f"{source.path} must have rows; got none.")
     return facts | seconds
+
+
+def _usual_metrics(learner: Any) -> list[str]:
+    """Return the metrics that cost little beside the predictions and tell whether accuracy misleads."""
+    if is_regressor(learner):
+        return []  # all of them
+    return ["balanced_accuracy", "f1", *(["log_loss"] if hasattr(learner, "predict_proba") else [])]
