@@ -264,3 +264,50 @@ def test_info_describes_the_installation_or_a_model(fitted):
     facts = succeed(fitted, "info", "three.txt.isokern").facts
     assert (facts["class"], facts["n_features_in_"], facts["n_partitionings"]) == ("IKOGDClassifier", "4", "10")
     assert facts["classes_"] == "-1, 0, 1, 2"
+
+
+def info_of(folder, model):
+    """Return the two parts that info prints of a model: facts and columns."""
+    isokern.save(model, folder / "described")
+    facts, _, columns = succeed(folder, "info", "described").out.partition("\n\n")
+    return facts, [line.split() for line in columns.splitlines()]
+
+
+def test_info_names_the_version_that_wrote_the_file(fitted):
+    written = f"isokern {isokern.__version__}"
+    assert succeed(fitted, "info", "rows.csv.isokern").out.splitlines()[1].split(maxsplit=2)[2] == written
+
+
+def test_info_lists_the_columns_and_their_types(fitted):
+    *_, head, first, second, third, last = succeed(fitted, "info", "rows.csv.isokern").out.splitlines()
+    assert head.split(maxsplit=1) == ["columns", "4, of which 0 are categories"]
+    assert [line.split() for line in (first, second, third, last)] == [
+        [str(k), n, "number"] for k, n in enumerate(NAMES)
+    ]
+
+
+def test_info_lists_the_first_of_very_many_columns(tmp_path):
+    X = np.random.default_rng(0).normal(size=(20, 1000))
+    names = ["wide " * 20, "two\nlines", *map(str, range(998))]
+    model = IKOGDClassifier(n_partitionings=2, n_cells=2).fit(X, np.arange(20) % 12)
+    model.feature_names_in_ = np.array(names, dtype=object)
+    facts, columns = info_of(tmp_path, model)
+    assert "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ..." in facts
+    assert len(columns) == 32
+    assert columns[0] == ["columns", "1,000,", "of", "which", "0", "are", "categories"]
+    assert columns[2] == ["1", "'two\\nlines'", "number"]
+    assert columns[-1] == ["...", "and", "970", "more"]
+
+
+def test_info_lists_categories(tmp_path, monkeypatch):
+    model = IKOGDClassifier(n_partitionings=2, n_cells=2).fit(np.eye(4), [0, 1, 0, 1])
+    model.is_categorical_ = np.array([False, True, True, True])
+    counts = [(f"c{k}", 1000 - k) for k in range(30)]
+    monkeypatch.setattr(IKOGDClassifier, "categories_", {1: (2, counts[:2]), 2: (5000, counts)}, raising=False)
+    _, columns = info_of(tmp_path, model)
+    head, number, few, many, uncounted = (" ".join(column) for column in columns)
+    assert head == "columns 4, of which 3 are categories"
+    assert number == "0 number"
+    assert few == "1 category, about 2: c0 (1,000), c1 (999)"
+    assert many.startswith("2 category, about 5,000: c0 (1,000), c1 (999), c2") and many.endswith("c19 (981), ...")
+    assert uncounted == "3 category"

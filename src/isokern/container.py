@@ -66,6 +66,13 @@ def write_container(path: str | os.PathLike[str], header: Any, arrays: Sequence[
         file.write(digest.digest())
 
 
+def writer_of(path: str | os.PathLike[str]) -> str:
+    """Return the version of isokern that wrote a file."""
+    with open(path, "rb") as file:
+        _, _, writer, _, _ = _PREAMBLE.unpack(file.read(_PREAMBLE.size))
+    return _version(writer)
+
+
 class ContainerReader:
     """A file with verified size and digest: gives the header, then the arrays in order."""
 
@@ -113,9 +120,8 @@ class ContainerReader:
             raise BadFileError("truncated")
         _, version, writer, header_size, size = _PREAMBLE.unpack(preamble)
         if version != FORMAT:
-            by = writer.rstrip(b"\0").decode("ascii", "replace")
             cure = "Use that version or a newer one" if version > FORMAT else "Fit the model again and save it"
-            raise BadFileError(f"format must be {FORMAT}; got {version}, written by isokern {by}. {cure}")
+            raise BadFileError(f"format must be {FORMAT}; got {version}, written by isokern {_version(writer)}. {cure}")
         if self.size < size:
             raise BadFileError(f"truncated: it has {self.size} of {size} bytes")
         if self.size > size or size < _PREAMBLE.size + _DIGEST_SIZE:
@@ -186,6 +192,10 @@ def _check_values(array: NDArray[Any]) -> None:
 
 def _bytes_of(array: NDArray[Any]) -> memoryview | bytes:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data if array.nbytes else b""
+
+
+def _version(writer: bytes) -> str:
+    return writer.rstrip(b"\0").decode("ascii", "replace")
 
 
 def _padded(size: int) -> int:

@@ -8,15 +8,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import joblib
+import numpy as np
 import typer
 
 import isokern
 from isokern import _core
 from isokern.cli._input import label_text
-from isokern.cli._show import print_facts
+from isokern.cli._show import print_facts, results
+from isokern.container import writer_of
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow", "backports.zstd", "matplotlib", "torch", "dask")
-_MOST_CLASSES = 10
+_MOST_CLASSES, _MOST_COLUMNS, _MOST_CATEGORIES = 10, 30, 20
+_LONGEST_NAME = 40
 
 
 def info(
@@ -26,7 +29,14 @@ def info(
 
     Example: isokern info a9a.isokern
     """
-    print_facts(_installation() if file is None else _model(file))
+    if file is None:
+        print_facts(_installation())
+        return
+    model = isokern.load(file)
+    print_facts(_facts(file, model))
+    if columns := _columns(model):
+        results.print()
+        print_facts(columns)
 
 
 def _installation() -> dict[str, Any]:
@@ -43,9 +53,12 @@ def _installation() -> dict[str, Any]:
     return facts
 
 
-def _model(file: str) -> dict[str, Any]:
-    model = isokern.load(file)
-    facts: dict[str, Any] = {"class": type(model).__name__, "bytes": Path(file).stat().st_size}
+def _facts(file: str, model: Any) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "class": type(model).__name__,
+        "written by": f"isokern {writer_of(file)}",
+        "bytes": Path(file).stat().st_size,
+    }
     for name in ("n_features_in_", "n_support_", "best_params_"):
         if hasattr(model, name):
             facts[name] = getattr(model, name)
@@ -53,6 +66,43 @@ def _model(file: str) -> dict[str, Any]:
     if hasattr(kernel, "n_cells_"):
         facts["n_cells_"] = kernel.n_cells_
     if hasattr(model, "classes_"):
-        names = [label_text(label) for label in model.classes_[:_MOST_CLASSES]]
-        facts["classes_"] = ", ".join(names) + (", ..." if len(model.classes_) > _MOST_CLASSES else "")
+        names = [_printable(label_text(label)) for label in model.classes_[:_MOST_CLASSES]]
+        facts["classes_"] = _listed(names, len(model.classes_))
     return facts | {name: repr(value) for name, value in sorted(model.get_params(deep=False).items())}
+
+
+def _columns(model: Any) -> dict[str, str]:
+    """Return the first columns and their types; nothing if the columns are numbers without names."""
+    names, is_categorical = (getattr(model, name, None) for name in ("feature_names_in_", "is_categorical_"))
+    if names is None and is_categorical is None:
+        return {}
+    n_columns = model.n_features_in_
+    is_category = np.zeros(n_columns, dtype=bool) if is_categorical is None else is_categorical
+    shown = {"columns": f"{n_columns:,}, of which {is_category.sum():,} are categories"}
+    for k in range(min(n_columns, _MOST_COLUMNS)):
+        name = "" if names is None else _printable(str(names[k]))
+        shown[f"{k:>4}  {name}"] = _categories(model, k) if is_category[k] else "number"
+    return shown | ({" ...": f"and {n_columns - _MOST_COLUMNS:,} more"} if n_columns > _MOST_COLUMNS else {})
+
+
+def _categories(model: Any, column: int) -> str:
+    """Describe a categorical column: the estimated number of categories, and the commonest with their counts.
+
+    A model that counts categories has them in ``categories_``: by column, (number, [(category, count), ...]).
+    """
+    if column not in getattr(model, "categories_", ()):
+        return "category"
+    n_categories, commonest = model.categories_[column]
+    names = [f"{_printable(name)} ({count:,})" for name, count in commonest[:_MOST_CATEGORIES]]
+    return f"category, about {n_categories:,}: {_listed(names, n_categories)}"
+
+
+def _listed(names: list[str], n: int) -> str:
+    """Join names, the first of n."""
+    return ", ".join(names) + (", ..." if n > len(names) else "")
+
+
+def _printable(text: str) -> str:
+    """Return text that fits into a line: a file may hold names of any length, and of control characters."""
+    text = text if text.isprintable() else ascii(text)
+    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 3]}..."
