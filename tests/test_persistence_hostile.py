@@ -380,6 +380,15 @@ def test_a_forgery_that_changes_nothing_is_loaded(files, path):
             assert np.array_equal(model.predict(X), load(file).predict(X))
 
 
+@pytest.mark.parametrize("names", [["a"], [0, 1, 1], [[True]]])
+@pytest.mark.parametrize("attribute", ["feature_names_in_", "is_categorical_"])
+def test_names_and_types_must_be_one_per_column(attribute, names, path):
+    model = IsolationKernel(n_partitionings=2, n_cells=2).fit(make_rows(20)[0])
+    setattr(model, attribute, np.array(names))
+    save(model, path)
+    assert_refused(path, f"{attribute} must ")
+
+
 def test_sparse_points_do_not_take_absurd_memory(files, path, run_script, memory_is_known):
     n = 200_000
     forgery = Forgery(files / "sparse voronoi")

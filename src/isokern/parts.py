@@ -62,6 +62,10 @@ def restore_estimator(cls: Any, state: State) -> Any:
     names = cls._get_param_names()
     if any(name.endswith("_") for name in state.keys() - set(names)):  # it is fitted
         need(is_count(state["n_features_in_"], at_least=1), "n_features_in_ must be a positive integer")
+        for name, kind in (("feature_names_in_", object), ("is_categorical_", np.bool_)):
+            if state.get(name) is not None:
+                need_array(state[name], kind, 1, name)
+                need(len(state[name]) == state["n_features_in_"], f"{name} must have one value per column")
     estimator = cls(**{name: state[name] for name in names if name in state})
     vars(estimator).update(state)
     return estimator
