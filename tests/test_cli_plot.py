@@ -35,7 +35,10 @@ def folder(tmp_path_factory):
         succeed(folder, "stream", file, *label, *run_options, "--records", records, "--out", f"{file}.isokern")
     (folder / "model.isokern").write_bytes((folder / "rows.csv.isokern").read_bytes())
     isokern.save(IKOGDRegressor(n_cells=4).fit(X[:, :2], X[:, 2]), folder / "regressor.isokern")
-    isokern.save(IsolationKernel(n_cells=4).fit(X[:, :2]), folder / "kernel.isokern")
+    kernel = IsolationKernel(n_cells=4).fit(X[:, :2])
+    isokern.save(kernel, folder / "kernel.isokern")
+    kernel.is_categorical_ = np.array([False, True])
+    isokern.save(kernel, folder / "words.isokern")
     isokern.save(isokern.NOGDClassifier().fit(X[:, :2], y), folder / "nogd.isokern")
     texts = {
         "empty": "",
@@ -136,16 +139,26 @@ MISTAKES = {
     "stream none.jsonl": "none.jsonl",
     "stream empty.jsonl": "empty.jsonl must have records with an accuracy; got none in 0 records.",
     "stream unlabelled.jsonl": "got none in 1 records.",
-    "stream broken.jsonl": "broken.jsonl, line 2: ",
+    "stream broken.jsonl": "broken.jsonl, line 2: a record must be JSON, as isokern stream --records writes it; got",
     "stream infinite.jsonl": "infinite.jsonl must be a file of isokern stream --records",
     "stream words.jsonl": "words.jsonl must be a file of isokern stream --records",
     "stream bytes.jsonl": "bytes.jsonl, line 1: ",
     "stream other.jsonl": "other.jsonl must be a file of isokern stream --records",
     "stream rows.csv": "rows.csv must be a file of isokern stream --records",
+    "stream rows.txt": "rows.txt, line 1: a record must be JSON, as isokern stream --records writes it; got",
+    "stream model.isokern": "model.isokern must be a file of isokern stream --records; got a model. Draw a model with",
     "stream run2.csv run2.jsonl": "--names must be 2 different names, one per file; got run2,run2.",
     "stream run1.jsonl --names a,b": "--names must be 1 different names",
     "regions three.csv.isokern --data three.csv --label kind": "must be a model of 2 columns, which become the axes",
-    "regions regressor.isokern --data rows.csv --label kind": "estimator must be a fitted classifier; got IKOGDR",
+    "regions regressor.isokern --data rows.csv --label kind": "must be a model that predicts classes; got one of class",
+    "regions kernel.isokern --data rows.csv --label kind": "must be a model that predicts classes; got one of",
+    "regions run1.jsonl --data rows.csv --label kind": "must be a model file written by isokern fit or stream; got",
+    "regions rows.csv --data model.isokern": "rows.csv must be a model file written by isokern fit or stream; got",
+    "regions model.isokern --data model.isokern": "--data must be rows: LIBSVM text, CSV or Parquet; got the model",
+    "regions words.isokern --data rows.csv": "must be a model of 2 columns of numbers, which become the axes; got cat",
+    "regions none.isokern --data rows.csv": "none.isokern",
+    "kernel run1.jsonl --data rows.csv --point 0,0": "draw records with isokern plot stream",
+    "kernel --data model.isokern --point 0,0": "--data must be rows: LIBSVM text, CSV or Parquet; got the model",
     "kernel three.csv.isokern --data three.csv --label kind --point 0,0": "must be a model of 2 columns",
     "kernel --data three.csv --label kind --point 0,0": "three.csv must have 2 feature columns; got 3. Choose two",
     "kernel --data rows.csv --label kind --point 1": "--point must be two numbers, as x,y; got '1'.",

@@ -66,6 +66,14 @@ def write_container(path: str | os.PathLike[str], header: Any, arrays: Sequence[
         file.write(digest.digest())
 
 
+def is_container(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is that of a file that begins like a container; a pipe is not read."""
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        return file.read(len(_MAGIC)) == _MAGIC
+
+
 def writer_of(path: str | os.PathLike[str]) -> str:
     """Return the version of isokern that wrote a file."""
     with open(path, "rb") as file:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from sklearn.base import is_classifier
 
 import isokern
 from isokern import plotting
@@ -16,6 +17,7 @@ from isokern.checks import one_of
 from isokern.cli._input import Input, listed
 from isokern.cli._options import Model, check_target, panel, with_groups
 from isokern.cli._show import print_facts
+from isokern.container import is_container
 from isokern.files import replacing
 
 FORMATS = (".png", ".pdf", ".svg")
@@ -62,7 +64,9 @@ def regions(model: Model, *, data: Data, out: Out = "regions.png", title: Title 
     """
     _check_out(out)
     learner = _load_plane_model(model)
-    source = source._replace(path=data, dense=True).with_columns_of(learner)
+    if not is_classifier(learner):
+        raise ValueError(f"{model} must be a model that predicts classes; got one of class {type(learner).__name__}.")
+    source = _rows_to_draw(source, data).with_columns_of(learner)
     X, y = source.whole()
     display = plotting.DecisionRegionsDisplay.from_estimator(learner, X, y, **_axis_labels(source))
     _save(display.figure_, out, title)
@@ -91,7 +95,7 @@ def kernel(
     """
     _check_out(out)
     centre = _parsed_point(point)
-    source = source._replace(path=data, dense=True)
+    source = _rows_to_draw(source, data)
     if model is None:
         X, _ = source.whole()
         if X.shape[1] != 2:
@@ -106,12 +110,26 @@ def kernel(
     _save(display.figure_, out, title)
 
 
+def _rows_to_draw(source: Input, path: str) -> Input:
+    """Return the input that reads a file as dense rows; raise if it is a model."""
+    if is_container(path):
+        raise ValueError(f"--data must be rows: LIBSVM text, CSV or Parquet; got the model {path}.")
+    return source._replace(path=path, dense=True)
+
+
 def _load_plane_model(path: str) -> Any:
     """Load a model, which must have two columns."""
+    if Path(path).is_file() and not is_container(path):
+        raise ValueError(
+            f"{path} must be a model file written by isokern fit or stream; got another file. "
+            "Give rows by --data, and draw records with isokern plot stream."
+        )
     model = isokern.load(path)
     n_columns = getattr(model, "n_features_in_", None)
     if n_columns != 2:
         raise ValueError(f"{path} must be a model of 2 columns, which become the axes; got one of {n_columns}.")
+    if getattr(model, "is_categorical_", None) is not None:
+        raise ValueError(f"{path} must be a model of 2 columns of numbers, which become the axes; got categories.")
     return model
 
 
@@ -126,6 +144,11 @@ def _kernel_of(path: str, model: Any) -> Any:
 
 def _read_curve(path: str) -> list[tuple[int, float]]:
     """Return (rows seen, accuracy so far) after each block."""
+    if is_container(path):
+        raise ValueError(
+            f"{path} must be a file of isokern stream --records; got a model. "
+            "Draw a model with isokern plot regions or isokern plot kernel."
+        )
     with open(path, encoding="utf-8", errors="replace", newline="") as file:
         records = list(csv.DictReader(file) if path.endswith(".csv") else _json_lines(path, file))
     try:
@@ -143,7 +166,8 @@ def _json_lines(path: str, file: Iterable[str]) -> Iterable[dict[str, Any]]:
         try:
             yield json.loads(line)
         except json.JSONDecodeError as error:
-            raise ValueError(f"{path}, line {number}: {error}.") from error
+            rule = "a record must be JSON, as isokern stream --records writes it"
+            raise ValueError(f"{path}, line {number}: {rule}; got {line.strip()!r:.60}.") from error
 
 
 def _check_out(out: str) -> None:
