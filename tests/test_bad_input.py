@@ -201,13 +201,13 @@ BAD_FOR_RIVALS = {
 }
 BAD_LABELS = {"continuous": (lambda X, y, w: (X, y + 0.5), "Unknown label type: continuous")}
 BAD_TARGETS = {
-    "infinite": (lambda X, y, w: (X, spoiled(1.0 * y, np.inf)), "Input y contains infinity"),
-    "text as targets": (lambda X, y, w: (X, np.full(len(y), "a")), "could not convert string to float"),
+    "infinite": (lambda X, y, w: (X, spoiled(1.0 * y, np.inf)), "^y must be finite; got inf first in row"),
+    "text as targets": (lambda X, y, w: (X, np.full(len(y), "a")), "^y must be numbers for a regressor; got 'a'"),
 }
 BAD_LATER_ROWS = {"other columns": (lambda X, y, w: (X[:, :2], y), "^X has 2 features, but .* is expecting 3 features")}
 BAD_LATER_LABELS = {
     "text after numbers": (lambda X, y, w: (X, y.astype(str)), "^y must be of the type of the classes"),
-    "dates after numbers": (lambda X, y, w: (X, y.astype("M8[D]")), "^y must be of the type of the classes"),
+    "dates after numbers": (lambda X, y, w: (X, y.astype("M8[D]")), "^y must be numbers or text; got dates"),
 }
 NEW_LABELS = {"new": (lambda X, y, w: (X, spoiled(y, 7)), r"^y must be of the classes \[0 1 2\].*; got .*7")}
 

@@ -269,7 +269,7 @@ WRONG_INPUT = [
     (ROWS.rechunk((100, 3)), SOME, ValueError, r"y must have 3 partitions like X, since .*; got 4\. Make"),
     (ROWS[:299], SOME, ValueError, "partition 3: y must be as long as X, 74; got 75"),
     (ROWS, Y, TypeError, "y must be a Dask series or a Dask array of 1 dimension; got ndarray"),
-    (ROWS, MISSING, ValueError, "partition 1: Input y contains NaN"),
+    (ROWS, MISSING, ValueError, "partition 1: y must not have missing values; got NaN first in row 25"),
 ]
 
 

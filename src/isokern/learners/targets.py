@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, assert_all_finite, check_consistent_length
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
 Weights = NDArray[np.float64] | None
 
@@ -21,10 +22,16 @@ def read_labels(estimator: object, y: Any, rows: Any) -> NDArray[Any]:
     is_plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuU"
     if is_plain and len(y) == rows.shape[0]:  # scikit-learn's checks take longer than learning a row
         return y
-    labels = column_or_1d(_given(estimator, y), warn=True)
-    check_consistent_length(rows, labels)
+    labels = _column(estimator, y, rows)
+    if isinstance(y, list | tuple) and labels.dtype.kind == "U":
+        # NumPy has turned numbers and NaN among text into text, too.
+        _check_objects(np.array(y, dtype=object).reshape(-1))
+    if labels.dtype.kind == "O":
+        _check_objects(labels)
+        if not isinstance(labels[0], str):
+            labels = np.array(labels.tolist())
     if labels.dtype.kind == "f":
-        assert_all_finite(labels, input_name="y")
+        _check_finite(labels)
     if labels.dtype.kind == "S":
         raise ValueError("y must be numbers or text; got bytes. Decode them first, for example with np.char.decode.")
     check_classification_targets(labels)
@@ -33,9 +40,15 @@ def read_labels(estimator: object, y: Any, rows: Any) -> NDArray[Any]:
 
 def read_numbers(estimator: object, y: Any, rows: Any) -> NDArray[np.float64]:
     """Return the targets of a regression as float64."""
-    targets = column_or_1d(_given(estimator, y), warn=True, dtype=np.float64)
-    check_consistent_length(rows, targets)
-    assert_all_finite(targets, input_name="y")
+    given = _column(estimator, y, rows)
+    try:
+        targets = given.astype(np.float64)
+    except (TypeError, ValueError):
+        _check_present(given)
+        k, value = next((k, value) for k, value in enumerate(given.tolist()) if not _is_float(value))
+        cure = "Convert y to numbers, or use a classifier."
+        raise ValueError(f"y must be numbers for a regressor; got {value!r:.60} first in row {k}. {cure}") from None
+    _check_finite(targets)
     return np.ascontiguousarray(targets.clip(-LARGEST, LARGEST))
 
 
@@ -65,7 +78,71 @@ def is_text(labels: NDArray[Any]) -> bool:
     return labels.dtype.kind in "UST" or (labels.dtype.kind == "O" and any(isinstance(label, str) for label in labels))
 
 
-def _given(estimator: object, y: Any) -> Any:
+def _is_float(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def is_missing(label: Any) -> bool:
+    """Return whether a label is None, NaN, NaT or pandas' NA."""
+    try:
+        return label is None or bool(label != label)  # noqa: PLR0124
+    except TypeError:  # pandas' NA has no truth value, not even when compared with itself
+        return True
+
+
+def _column(estimator: object, y: Any, rows: Any) -> NDArray[Any]:
+    """Return y as an array of one value per row; raise if these are dates."""
     if y is None:  # the message that scikit-learn's estimator checks expect
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
-    return y
+    values = column_or_1d(y, warn=True)
+    check_consistent_length(rows, values)
+    if values.dtype.kind in "mM":
+        cure = "Convert them first, for example with y.astype(str) or y.astype(np.int64)."
+        raise ValueError(f"y must be numbers or text; got dates or times ({values.dtype}). {cure}")
+    return values.astype(object) if values.dtype.kind == "T" else values  # scikit-learn does not know StringDType
+
+
+def _check_objects(labels: NDArray[Any]) -> None:
+    """Raise unless labels are all text or all numbers."""
+    if all(issubclass(kind, str) for kind in set(map(type, labels))):
+        return
+    _check_present(labels)
+    is_word = np.array([isinstance(label, str) for label in labels])
+    is_number = np.array([isinstance(label, Real | np.bool_) for label in labels])
+    if not (is_word | is_number).all():
+        k = int(np.argmin(is_word | is_number))
+        raise ValueError(
+            f"y must be numbers or text; got {labels[k]!r:.60} in row {k}. Convert it to one of these first."
+        )
+    if is_word.any() and is_number.any():
+        i, j = int(np.argmax(is_word)), int(np.argmax(is_number))
+        raise ValueError(
+            f"y must be all numbers or all text; got {labels[i]!r:.60} in row {i} and {labels[j]!r} in row {j}. "
+            "Convert the numbers to text with str, or the text to numbers."
+        )
+
+
+def _check_present(values: NDArray[Any]) -> None:
+    """Raise if an object is missing."""
+    missing = next((k for k, value in enumerate(values) if is_missing(value)), None)
+    if missing is not None:
+        raise ValueError(_missing_text(values[missing], missing))
+
+
+def _check_finite(numbers: NDArray[np.floating[Any]]) -> None:
+    """Raise if a number is NaN or infinite."""
+    is_finite = np.isfinite(numbers)
+    if is_finite.all():
+        return
+    k = int(np.argmin(is_finite))
+    if np.isnan(numbers[k]):
+        raise ValueError(_missing_text("NaN", k))
+    raise ValueError(f"y must be finite; got {numbers[k]} first in row {k}.")
+
+
+def _missing_text(value: Any, row: int) -> str:
+    return f"y must not have missing values; got {value} first in row {row}. Drop those rows."
