@@ -45,7 +45,7 @@ fuzz: $(VENV)/.installed-test  ## read damaged and forged files for MINUTES (def
 
 # The next three build the core with flags of their own, each in a separate environment.
 CORE_TESTS := $(patsubst %,tests/test_%.py,adaraker bad_input budgets core_checks feature_map fogd golden grid kernel \
-    libsvm libsvm_writing nested nogd ogd one_by_one online_loop partitionings persistence_hostile rival_scaling rivals \
+    libsvm libsvm_writing mixed nested nogd ogd one_by_one online_loop partitionings persistence_hostile rival_scaling rivals \
     rows scaling svc svm threads voronoi)
 
 # Options of the address sanitizer:
@@ -66,7 +66,8 @@ sanitize:  ## run the core's tests with the address and undefined-behaviour sani
 	    [ "$$used" = "$$ISOKERN_ISA" ] || { echo "$$ISOKERN_ISA: not on this CPU"; continue; }; \
 	    echo "$$ISOKERN_ISA"; \
 	    LD_PRELOAD="$$preload" $(VENV)-sanitize/bin/pytest -n auto -q \
-	        -k "not narrower_instruction_sets and not hundreds_of_forgeries and not forked_while_threads" $(or $(ARGS),$(CORE_TESTS)); \
+	        -k "not narrower_instruction_sets and not hundreds_of_forgeries and not forked_while_threads" \
+	        $(or $(ARGS),$(CORE_TESTS)); \
 	done
 
 THREAD_TESTS := $(patsubst %,tests/test_%.py,adaraker grid kernels libsvm nested ogd rivals svm threads voronoi)
