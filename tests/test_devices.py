@@ -422,9 +422,24 @@ def test_an_error_names_values_that_are_not_finite(value, what, partitioning, li
     kernel = IsolationKernel(partitioning, 5, 16, random_state=0).fit(table)
     rows = table.copy()
     rows[[77, 300], 4] = value
-    for X in [array_of(library, rows), *([csr_tensor(rows)] if library == "torch" else [])]:
+    takes_nan = partitioning == "tree" and what == "NaN"
+    dense = [] if takes_nan else [array_of(library, rows)]
+    for X in [*dense, *([csr_tensor(rows)] if library == "torch" else [])]:
         with pytest.raises(ValueError, match=f"X must be finite; got {what} in column 4, first in row 77"):
             kernel.apply(X)
+
+
+def test_missing_values_give_the_cells_of_the_core(library, table):
+    rows = table.copy()
+    rows[::7, 4] = np.nan
+    kernel = IsolationKernel("tree", 5, 16, random_state=0, scale="minmax").fit(rows)
+    np.testing.assert_array_equal(to_numpy(kernel.apply(array_of(library, rows))), kernel.apply(rows))
+
+
+def test_categories_are_refused(library, table):
+    kernel = IsolationKernel("tree", 5, 16, categorical_features=[1]).fit(table)
+    with pytest.raises(ValueError, match="X must be a data frame or an array of NumPy, since it has categories"):
+        kernel.apply(array_of(library, table))
 
 
 WRONG_ROWS = [

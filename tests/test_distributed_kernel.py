@@ -114,8 +114,25 @@ def test_columns_must_be_those_of_fit(kernel):
         kernel.apply(blocks()[:, :2])
     named = DaskIsolationKernel(**SMALL).fit(as_frame(X))
     assert named.to_local().feature_names_in_.tolist() == ["a", "b", "c"]
-    with pytest.raises(ValueError, match='in the same order; got "b" for "a"'):
-        named.apply(as_frame(X)[["b", "a", "c"]])
+    np.testing.assert_array_equal(
+        named.apply(as_frame(X)[["b", "a", "c"]]).compute(), named.apply(as_frame(X)).compute()
+    )
+    with pytest.raises(ValueError, match='in the same order; got "d" for "a"'):
+        named.apply(as_frame(X).rename(columns={"a": "d"}))
+
+
+def test_words_and_missing_values_of_a_data_frame_give_the_cells_of_a_local_kernel():
+    frame = pd.DataFrame(
+        {"a": X[:, 0], "job": np.where(X[:, 1] > 0, "cook", "baker"), "group": pd.Categorical(X[:, 2] > 0)}
+    )
+    frame.loc[::7, "a"] = np.nan
+    frame.loc[::5, "job"] = None
+    for scale in (None, "minmax", "standard", "maxabs"):
+        found = DaskIsolationKernel(**SMALL, scale=scale).fit(dd.from_pandas(frame, npartitions=3))
+        expected = IsolationKernel(**SMALL, scale=scale).fit(frame)
+        assert found.kernel_.is_categorical_.tolist() == [False, True, True]
+        cells = found.apply(dd.from_pandas(frame, npartitions=2)).compute()
+        np.testing.assert_array_equal(cells, expected.apply(frame))
 
 
 class Own:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 
@@ -17,6 +18,7 @@ class ForeignRows(NamedTuple):
 
     X: Any
     names: NDArray[Any] | None
+    allow_nan: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -109,7 +111,9 @@ def read_foreign(estimator: Any, X: Any) -> ForeignRows:
         raise ValueError(f"X must be of real numbers; got {X.dtype}.")
     _check_feature_names(estimator, X, reset=False)
     _check_n_features(estimator, X, reset=False)
-    return ForeignRows(X, getattr(estimator, "feature_names_in_", None))
+    if getattr(estimator, "is_categorical_", None) is not None:
+        raise ValueError("X must be a data frame or an array of NumPy, since it has categories; got " + _place(X) + ".")
+    return ForeignRows(X, getattr(estimator, "feature_names_in_", None), get_tags(estimator).input_tags.allow_nan)
 
 
 def check_detached(X: Any) -> None:

@@ -107,7 +107,7 @@ class OtherLibrary:
         if cells is not None:
             return cells
         table = to_host(rows.X)
-        check_finite(table, rows.names)
+        check_finite(table, rows.names, allow_nan=rows.allow_nan)
         return like(fitted.apply(table, n_threads(n_jobs)).astype(np.int32), rows.X)
 
     def check_cells(self, fitted: FittedMap, cells: Any) -> Any:

@@ -170,6 +170,15 @@ def _has_words(column: Any) -> bool:
     return isinstance(column.dtype, nw.String | nw.Categorical | nw.Enum | nw.Binary)
 
 
+def _is_numeric(column: Any) -> bool:
+    """Return whether a column of a data frame holds numbers or truth values by its dtype."""
+    if isinstance(column, np.ndarray):
+        return False
+    import narwhals as nw
+
+    return bool(column.dtype.is_numeric()) or isinstance(column.dtype, nw.Boolean)
+
+
 def _holds_words(values: Any) -> bool:
     """Return whether there is text among values, which may be lists of values."""
     return any(
@@ -196,6 +205,10 @@ def _coded(values: NDArray[Any], name: str) -> NDArray[np.float64]:
 
 def _numbers(column: Any, name: str) -> NDArray[Any]:
     """Return a column of numbers, with NaN for missing ones."""
+    if _is_numeric(column):
+        import narwhals as nw
+
+        column = column.cast(nw.Float64)
     values = _values(column, name)
     if values.dtype.kind in "biuf":
         return values
@@ -223,8 +236,6 @@ def _values(column: Any, name: str) -> NDArray[Any]:
     dtype = column.dtype
     if dtype.is_temporal():
         raise ValueError(f"X must not hold dates or times; got {dtype} in {name}. {_DATE_CURE}")
-    if dtype.is_numeric() or isinstance(dtype, nw.Boolean):
-        return np.asarray(column.cast(nw.Float64).to_numpy())
     values = column.to_numpy()
     if isinstance(dtype, nw.Categorical):
         values = values.astype(object)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,27 +76,40 @@ def fitted_scaler(scale: str, table: Any) -> Any:
     for _, rows in row_blocks(table):
         if isinstance(rows, CsrRows) and scale != "maxabs":
             raise ValueError(f'scale must be None or "maxabs" for sparse X, which must keep its zeros; got {scale!r}.')
-        scaler.partial_fit(as_scipy(rows))
+        with _without_warnings():
+            scaler.partial_fit(as_scipy(rows))
     return scaler
 
 
 def joined_scaler(scale: str, scalers: Iterable[Any]) -> Any:
     """Merge scalers that were fitted to different rows."""
-    joined = SCALERS[scale][0]()
-    for scaler in scalers:
-        joined.partial_fit(*_STAND_INS[scale](scaler))
-    return joined
+    with _without_warnings():
+        return SCALERS[scale][0]().fit(_STAND_INS[scale](list(scalers)))
 
 
-# A few rows to which fitting a scaler gives the statistics of a fitted one; those of "standard" are weighted.
-_STAND_INS: dict[str, Callable[[Any], tuple[Any, ...]]] = {
-    "minmax": lambda scaler: (np.stack([scaler.data_min_, scaler.data_max_]),),
-    "standard": lambda scaler: (
-        scaler.mean_ + np.outer([-1.0, 1.0], np.sqrt(scaler.var_)),
-        None,
-        np.full(2, 0.5 * scaler.n_samples_seen_),
-    ),
-    "maxabs": lambda scaler: (scaler.max_abs_[None, :],),
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Suppress NumPy's warnings about columns without values."""
+    with np.errstate(invalid="ignore"), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "All-NaN", RuntimeWarning)
+        yield
+
+
+def _mean_and_spread(scalers: Sequence[Any]) -> NDArray[np.float64]:
+    """Return two rows that have the mean and variance of all rows that scalers were fitted to."""
+    counts = np.stack([np.broadcast_to(scaler.n_samples_seen_, scaler.mean_.shape) for scaler in scalers])
+    means, variances = (np.stack([np.nan_to_num(getattr(s, name)) for s in scalers]) for name in ("mean_", "var_"))
+    shares = counts / counts.sum(axis=0)  # NaN in a column without values
+    mean = (shares * means).sum(axis=0)
+    spread = np.sqrt((shares * (variances + (means - mean) ** 2)).sum(axis=0))
+    return mean + np.outer([-1.0, 1.0], spread)
+
+
+# A few rows to which fitting a scaler gives the statistics of the fitted ones.
+_STAND_INS: dict[str, Callable[[Sequence[Any]], NDArray[Any]]] = {
+    "minmax": lambda scalers: np.vstack([[scaler.data_min_, scaler.data_max_] for scaler in scalers]),
+    "standard": _mean_and_spread,
+    "maxabs": lambda scalers: np.stack([scaler.max_abs_ for scaler in scalers]),
 }
 
 

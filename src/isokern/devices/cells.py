@@ -30,7 +30,12 @@ _TRANSPORT = {"uint8": "uint8", "uint16": "int16", "uint32": "int32"}  # PyTorch
 
 
 def cells_of_table(table: Any, fitted: FittedMap, device: str, threads: int) -> NDArray[Any] | None:
-    """Map a table's rows on a PyTorch device, (n, t); return None if the device cannot."""
+    """Map a table's rows on a PyTorch device, (n, t); return None if the device cannot.
+
+    A table with missing values is for the compiled core.
+    """
+    if isinstance(table, np.ndarray) and table.dtype.kind == "f" and np.isnan(table).any():
+        return None
     link = link_to(torch_device(device))
     xp = namespace(import_torch().empty(0))
     source = Table(table, fitted.scaling, link, xp)
@@ -70,9 +75,14 @@ def cells_of_foreign(rows: ForeignRows, fitted: FittedMap, threads: int) -> Any:
     return _replaced(cells, numbers, like(np.concatenate(parts).astype(np.int32), cells)) if parts else cells
 
 
+def has_categories(partitionings: Partitionings) -> bool:
+    """Return whether there are columns of categories, which only the compiled core takes."""
+    return isinstance(partitionings, IsolationTrees) and len(partitionings.categorical) > 0
+
+
 def prepared(partitionings: Partitionings, source: Table | Foreign, dtype: str) -> Ready | None:
     """Return partitionings on a source's device, cached between calls; None if the device cannot hold them."""
-    if isinstance(partitionings, OwnPartitionings):
+    if isinstance(partitionings, OwnPartitionings) or has_categories(partitionings):
         return None
     is_sparse = source.is_sparse and isinstance(partitionings, IsolationTrees)
     key = (source.xp.__name__, str(source.device), source.row_dtype.name, dtype, is_sparse)

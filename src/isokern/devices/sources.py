@@ -67,7 +67,7 @@ class Foreign:
     """Rows of another library's array, scaled and prepared where they are."""
 
     def __init__(self, rows: ForeignRows, scaling: Scaling | None) -> None:
-        X, names = rows
+        X, names, self._allow_nan = rows
         self.xp, self.device, self.n = namespace(X), device_of(X), X.shape[0]
         self._X, self._scaling, self._names = X, scaling, names
         self.has_float64 = has_float64(self.xp, self.device)
@@ -115,16 +115,16 @@ class Foreign:
             table = self._on_host[numbers]
             parts = (self.xp.asarray(part, device=self.device) for part in (table.indptr, table.indices, table.data))
             rows = csr_tensor(*parts, n_columns=table.shape[1])
-        return Foreign(ForeignRows(rows, self._names), self._scaling)
+        return Foreign(ForeignRows(rows, self._names, self._allow_nan), self._scaling)
 
     def core_rows(self, numbers: NDArray[np.int64]) -> CoreRows:
         """Return some of the rows for the compiled core; raise if they are not finite."""
         table = to_host(self._rows(numbers)) if self._csr is None else self._on_host[numbers]
         rows = core_rows(table, 0, table.shape[0])
         if not isinstance(rows, CsrRows):
-            bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
-            if len(bad):
-                check_block_finite(rows[bad[:1]], int(numbers[bad[0]]), self._names)
+            is_bad = np.isinf(rows) if self._allow_nan else ~np.isfinite(rows)
+            for row in np.flatnonzero(is_bad.any(axis=1)):
+                check_block_finite(rows[row : row + 1], int(numbers[row]), self._names, allow_nan=self._allow_nan)
         return rows if self._scaling is None else self._scaling.apply(rows)
 
     def _rows(self, numbers: NDArray[np.int64]) -> Any:

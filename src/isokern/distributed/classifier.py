@@ -41,7 +41,7 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator[IKOGDClassifier]):
 
     Parameters
     ----------
-    partitioning, n_partitionings, n_cells, max_depth, scale, kernel, device
+    partitioning, n_partitionings, n_cells, max_depth, scale, categorical_features, kernel, device
         See :class:`isokern.IKOGDClassifier`.
     schedule, learning_rate, shrinkage, class_weight, random_state
         See :class:`isokern.IKOGDClassifier`.
@@ -93,6 +93,7 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator[IKOGDClassifier]):
         *,
         max_depth: int | str | None = None,
         scale: str | None = None,
+        categorical_features: Any = "from_dtype",
         kernel: IsolationKernel | None = None,
         loss: str = "squared_hinge",
         schedule: str = "adagrad",
@@ -112,6 +113,7 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator[IKOGDClassifier]):
         self.n_cells = n_cells
         self.max_depth = max_depth
         self.scale = scale
+        self.categorical_features = categorical_features
         self.kernel = kernel
         self.loss = loss
         self.schedule = schedule
@@ -144,7 +146,7 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator[IKOGDClassifier]):
         """
         learner, cluster = self._new_learner(), Cluster(self.client)
         _logger.info("scanning the partitions")
-        survey = Survey(cluster, X, y, sample_weight, KernelSource(learner).scale)
+        survey = _survey(cluster, X, y, sample_weight, learner)
         book = ClassBook.of_all(survey.labels, takes_new=False)
         rng = check_random_state(self.random_state)
         _logger.info("drawing the map from rows of %d partitions", len(survey.blocks))
@@ -177,7 +179,7 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator[IKOGDClassifier]):
         is_first = not hasattr(self, "_local")
         learner = self._new_learner() if is_first else copy.copy(self._local)
         cluster = Cluster(self.client)
-        survey = Survey(cluster, X, y, sample_weight, KernelSource(learner).scale if is_first else None)
+        survey = _survey(cluster, X, y, sample_weight, learner)
         if is_first:
             book = ClassBook.of(survey.labels, classes, takes_new=False)
             self._begin(learner, survey, book, check_random_state(self.random_state))
@@ -248,10 +250,18 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator[IKOGDClassifier]):
             survey.fit_kernel(kernel)
         else:
             check_columns(survey.rows, survey.names, kernel)
-        learner.n_features_in_ = kernel.n_features_in_
+        learner.n_features_in_, learner.is_categorical_ = kernel.n_features_in_, kernel.is_categorical_
         if survey.names is not None:
             learner.feature_names_in_ = survey.names
         learner.begin(book, kernel)
+
+
+def _survey(cluster: Cluster, X: Any, y: Any, weights: Any, learner: IKOGDClassifier) -> Survey:
+    """Scan the partitions for the kernel that a learner has, or will get."""
+    source = KernelSource(learner)
+    fitted = getattr(learner, "kernel_", None) or source.fitted
+    kernel = fitted or source.unfitted(check_random_state(0))
+    return Survey(cluster, X, y, weights, kernel=kernel, is_new=fitted is None)
 
 
 def _mapped(survey: Survey, learner: IKOGDClassifier, share: float, seed: int) -> list[Any]:

@@ -8,11 +8,19 @@ import dask.array as da
 import numpy as np
 from numpy.typing import NDArray
 
+from isokern.frames import Columns, resolve
 
-def as_rows(X: Any) -> tuple[Any, NDArray[Any] | None]:
-    """Return X as a Dask array with one block of columns, and a data frame's column names."""
+
+def as_rows(X: Any, fitted: Any = None) -> tuple[Any, NDArray[Any] | None]:
+    """Return X as a Dask array with one block of columns, and a data frame's column names.
+
+    The columns of a frame come in the order of a fitted estimator, if they have the same names.
+    """
     names = None
-    if hasattr(X, "to_dask_array") and hasattr(X, "columns"):
+    if is_frame(X):
+        known = list(getattr(fitted, "feature_names_in_", []))
+        if sorted(known) == sorted(map(str, X.columns)):
+            X = X[known]
         if all(isinstance(name, str) for name in X.columns):
             names = np.array(list(X.columns), dtype=object)
         X = X.to_dask_array()
@@ -24,6 +32,19 @@ def as_rows(X: Any) -> tuple[Any, NDArray[Any] | None]:
     if X.ndim != 2:
         raise ValueError(f"X must have 2 dimensions; got {X.ndim}.")
     return (X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X), names
+
+
+def is_frame(X: Any) -> bool:
+    """Return whether X is a Dask data frame."""
+    return hasattr(X, "to_dask_array") and hasattr(X, "columns")
+
+
+def resolved(features: Any, X: Any) -> Any:
+    """Return ``categorical_features`` for the blocks of X, which have neither names nor the dtypes of a data frame."""
+    if not is_frame(X):
+        return features
+    mask = resolve(features, Columns.of(X._meta_nonempty))  # noqa: SLF001
+    return None if mask is None else mask.tolist()
 
 
 def as_column(values: Any, X: Any, name: str) -> Any:

@@ -27,7 +27,7 @@ class DaskIsolationKernel(TransformerMixin, RemoteEstimator[IsolationKernel]):
 
     Parameters
     ----------
-    partitioning, n_partitionings, n_cells, max_depth, scale, sparse_output, device, random_state
+    partitioning, n_partitionings, n_cells, max_depth, scale, categorical_features, sparse_output, device, random_state
         See :class:`isokern.IsolationKernel`; user-defined partitionings are not supported.
     n_jobs : int, default=None
         Threads per task; None means 1, since Dask runs many tasks at once.
@@ -64,6 +64,7 @@ class DaskIsolationKernel(TransformerMixin, RemoteEstimator[IsolationKernel]):
         *,
         max_depth: int | str | None = None,
         scale: str | None = None,
+        categorical_features: Any = "from_dtype",
         sparse_output: bool = True,
         device: str | None = None,
         n_jobs: int | None = None,
@@ -75,6 +76,7 @@ class DaskIsolationKernel(TransformerMixin, RemoteEstimator[IsolationKernel]):
         self.n_cells = n_cells
         self.max_depth = max_depth
         self.scale = scale
+        self.categorical_features = categorical_features
         self.sparse_output = sparse_output
         self.device = device
         self.n_jobs = n_jobs
@@ -98,7 +100,7 @@ class DaskIsolationKernel(TransformerMixin, RemoteEstimator[IsolationKernel]):
         del parameters["client"]
         kernel = IsolationKernel(**parameters)
         check_drawn(kernel)
-        return self._take(Survey(Cluster(self.client), X, scale=self.scale).fit_kernel(kernel))
+        return self._take(Survey(Cluster(self.client), X, kernel=kernel).fit_kernel(kernel))
 
     def apply(self, X: Any) -> Any:
         """Return the cells of each row, lazily; see :meth:`isokern.IsolationKernel.apply`."""

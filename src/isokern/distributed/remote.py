@@ -44,7 +44,7 @@ class RemoteEstimator(BaseEstimator, Generic[Local]):
 
     def _map_blocks(self, method: str, X: Any, empty: Any) -> Any:
         """Call a method of the local estimator on every block, lazily; ``empty`` is its answer to no rows."""
-        rows, names = as_rows(X)
+        rows, names = as_rows(X, self._local)
         check_columns(rows, names, self._local)
         if not hasattr(self, "_sent"):
             self._sent = Cluster(self.client).send(for_workers(self._local))
