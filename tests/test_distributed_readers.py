@@ -85,6 +85,16 @@ def test_csv_without_a_label_column_has_no_labels(saved):
     assert X.compute().tolist() == [[1, 2]]
 
 
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_the_first_rows_of_the_first_file_settle_the_types_and_the_separator(saved, size):
+    texts = ["a;b;y\n1;true;1\n;false;2\n", "a;b;y\n;;x\n"]
+    X, y = read_csv(saved(*texts), label="y", types={"y": "text"}, block_bytes=size)
+    np.testing.assert_array_equal(X.compute(), [[1, 1], [np.nan, 0], [np.nan, np.nan]])
+    assert y.compute().tolist() == ["1", "2", "x"]
+    X, _ = read_csv(saved("1,2\n3,4\n"), header=False, block_bytes=size)
+    assert X.compute().tolist() == [[1, 2], [3, 4]]
+
+
 @pytest.mark.parametrize(("size", "chunks"), [(1, (10, 10, 5)), (2**20, (25,))])
 def test_parquet_blocks_are_row_groups(tmp_path, size, chunks):
     path = tmp_path / "rows.parquet"
@@ -125,13 +135,23 @@ def test_an_error_names_the_line_in_the_file(saved, size):
     with pytest.raises(ValueError, match=r"rows0, line 3: "):
         read_libsvm(saved("1 1:1\n\n1 2:x\n1 3:1\n"), block_bytes=size)
     with pytest.raises(ValueError, match=r'rows0, line 5: column "b" must be a number'):
-        read_csv(saved("a,b\n1,2\n\n3,4\n5,x\n6,7\n"), block_bytes=size)[0].compute()
+        read_csv(saved("a,b\n1,2\n\n3,4\n5,x\n6,7\n"), types={"b": "number"}, block_bytes=size)[0].compute()
+
+
+def test_columns_of_text_are_an_error(saved, tmp_path):
+    write_table(pyarrow.table({"a": [1], "b": ["x"]}), tmp_path / "rows.parquet")
+    for read, path in ((read_csv, saved("a,b\n1,x\n")), (read_parquet, tmp_path / "rows.parquet")):
+        with pytest.raises(
+            ValueError, match=r'rows.*: column "b" must hold numbers, since a Dask array does; got text\.'
+        ):
+            read(path)
+        assert read(path, drop=["b"])[0].compute().tolist() == [[1]]
 
 
 def test_an_error_names_the_row_in_a_parquet_file(tmp_path):
-    values = [None if k == 22 else float(k) for k in range(25)]
+    values = [np.inf if k == 22 else float(k) for k in range(25)]
     write_table(pyarrow.table({"a": values}), tmp_path / "rows.parquet", row_group_size=10)
-    with pytest.raises(ValueError, match='column "a" must hold finite numbers; got a missing value in row 22'):
+    with pytest.raises(ValueError, match='column "a" must hold finite numbers; got infinity in row 22'):
         read_parquet(tmp_path / "rows.parquet", block_bytes=1)[0].compute()
 
 

@@ -19,6 +19,7 @@ from isokern import data
 from isokern.data import iter_csv, read_csv, read_parquet, write_libsvm
 from isokern.data.columns import TableOptions
 from isokern.data.csv import Reader
+from isokern.data.layouts import Layout
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -148,7 +149,8 @@ def test_numbers_are_read_as_they_were_written(table, size, tmp_path_factory):
 
 LABEL_TEXTS = {
     "not all numbers": ("1,spam\n2,1\n3,\n", ["spam", "1", None]),
-    "only an empty label is missing": ("1,NA\n2,null\n3,\n", ["NA", "null", None]),
+    "missing": ('1,NA\n2,spam\n3,\n4,"NA"\n', [None, "spam", None, "NA"]),
+    "true and false": ("1,True\n2,False\n", ["True", "False"]),
     "text at first": ("1,spam\n2,ham\n" + "3,7\n" * 20, ["spam", "ham", *["7"] * 20]),
     "numbers": ("1,1\n2,\n3,-1\n", [1, np.nan, -1]),
 }
@@ -175,13 +177,7 @@ def test_text_after_labels_that_began_as_numbers_is_an_error(csv_file):
 
 NOT_ONE_ROW = "a line must hold one row; got a quoted field that does not end on it, or a stray"
 BAD_LINES = {
-    "a word": (
-        "1,abc,0",
-        'column "age" must be a number; got "abc". Fill or encode it, or leave the column out with c',
-    ),
-    "empty": ("1,,0", 'column "age" must be a number; got an empty field. Fill or encode it, or leave the'),
-    "blank": ("1, ,0", 'column "age" must be a number; got an empty field. Fill or'),
-    "nan": ("1,nan,0", 'column "age" must be a finite number; got "nan"'),
+    "a word": ("1,abc,0", 'column "age" must be a number; got "abc". Correct the field, or leave it empty.'),
     "infinite": ("1,-inf,0", 'column "age" must be a finite number; got "-inf"'),
     "too large": ("1,1e999,0", 'column "age" must be a finite number; got "1e999"'),
     "quoted": ('1,"4,5",0', 'column "age" must be a number; got "4,5"'),
@@ -203,13 +199,13 @@ def test_an_error_names_the_line_and_the_reason(kind, before, after, csv_file):
     line = line if isinstance(line, bytes) else line.encode()
     path = csv_file(b"x,age,y\n" + b"1,2,3\n" * before + line + b"\n" + b"1,2,3\n" * after)
     with pytest.raises(ValueError, match=f"^{re.escape(f'rows.csv, line {before + 2}: {message}')}"):
-        read_csv(path, label="y")
+        read_csv(path, label="y", types={"age": "number"})
 
 
 @pytest.mark.usefixtures("tiny_pieces")
 def test_line_numbers_count_blank_lines(csv_file):
     path = csv_file("x,age\n\n1,2\n\r\n\n3,4\n5,abc\n")
-    with pytest.raises(ValueError, match=r'rows.csv, line 7: column "age" must be a number; got "abc"'):
+    with pytest.raises(ValueError, match=r'rows.csv, line 7: column "age" must be a number, as in the first rows; got'):
         read_csv(path)
 
 
@@ -232,7 +228,7 @@ def test_a_thread_of_pyarrow_never_holds_memory_of_python(monkeypatch):
     monkeypatch.setattr(pyarrow, "BufferReader", Held)
     chunk = b"1,2\n3,x\n" * 100
     before = sys.getrefcount(chunk)
-    reader = Reader("rows.csv", ["a", "b"], TableOptions.checked(None, None, False, np.float64))
+    reader = Reader("rows.csv", ["a", "b"], TableOptions(types={"b": "number"}), Layout(","))
     with pytest.raises(ValueError, match=r'rows.csv, line 3: column "b" must be a number; got "x"'):
         list(reader.pieces([chunk], 2))
     assert len(held) > 1
@@ -249,9 +245,9 @@ def test_a_value_too_large_for_float32_is_an_error(csv_file):
 HEADERS = {
     "empty": ("", "rows.csv, line 1: the header must name the columns; got nothing"),
     "blank": ("\n1,2\n", "rows.csv, line 1: the header must name the columns; got nothing"),
-    "numbers": ("1,2\n3,4\n", 'rows.csv, line 1: the header must name the columns; got "1,2"'),
+    "numbers": ("1,2\n3,4\n", 'rows.csv, line 1: the header must name the columns; got "1,2". Without a header, pass'),
     "repeated": ("a,b,a\n1,2,3\n", 'rows.csv: column names must be unique; got "a" twice'),
-    "nameless": (",a\n1,2\n", "rows.csv, line 1: column 1 must have a name. Give it one, or select the feature col"),
+    "nameless": ("a,\n1,2\n", "rows.csv, line 1: column 2 must have a name. Give it one, or leave it out with drop="),
     "not UTF-8": (b"\xff\xfea\x00\n", "rows.csv, line 1: text must be UTF-8; got the byte 0xff. Convert the file"),
 }
 
@@ -263,8 +259,14 @@ def test_a_header_that_does_not_name_the_columns_is_an_error(kind, csv_file):
         read_csv(csv_file(content))
 
 
-def test_a_nameless_column_may_be_left_out(csv_file):
-    np.testing.assert_array_equal(read_csv(csv_file(",a\n7,2\n"), columns=["a"])[0], [[2]])
+def test_a_nameless_first_column_is_an_index_and_no_feature(csv_file):
+    path = csv_file(",a\n7,2\n")
+    np.testing.assert_array_equal(read_csv(path)[0], [[2]])
+    np.testing.assert_array_equal(read_csv(path, columns=["a", ""])[0], [[2, 7]])
+
+
+def test_columns_can_be_dropped_even_nameless_ones_and_twins(csv_file):
+    np.testing.assert_array_equal(read_csv(csv_file("a,b,b,c,\n1,2,3,4,\n"), drop=["b", ""])[0], [[1, 4]])
 
 
 def test_an_error_lists_only_the_first_of_many_columns(csv_file):
@@ -343,6 +345,16 @@ CHOICES = {
     "no columns": ({"columns": []}, ValueError, "there must be a feature column besides the label"),
     "a name alone": ({"columns": "abc"}, TypeError, "columns must be None or a list of column names; got 'abc'"),
     "numbers as columns": ({"columns": [0]}, TypeError, r"columns must be None or a list of column names; got \[0\]"),
+    "no such column to drop": ({"drop": ["z"]}, ValueError, 'drop must be among "a", "b", "c"; got "z"'),
+    "no such column to type": ({"types": {"z": "text"}}, ValueError, 'types must be among "a", "b", "c"; got "z"'),
+    "no such type": (
+        {"types": {"a": "int"}},
+        ValueError,
+        'types must be "number" or "text"; got \'int\' for column "a"',
+    ),
+    "no dict of types": ({"types": ["a"]}, TypeError, "types must be None or a dict from column names to types; got"),
+    "a dropped label": ({"label": "a", "drop": ["a"]}, ValueError, 'label must be one of "b", "c"; got "a"'),
+    "no such use of dates": ({"dates": "text"}, ValueError, "dates must be None or \"number\"; got 'text'"),
     "a number as label": ({"label": 2}, TypeError, "label must be None or a column name; got 2"),
     "integers": ({"dtype": np.int64}, ValueError, "dtype must be float32 or float64; got int64"),
 }
@@ -401,13 +413,17 @@ def test_parquet_labels_may_be_text_missing_or_dictionary_encoded(labels, encode
     np.testing.assert_array_equal(y, np.array(labels, dtype=y.dtype))
 
 
-BAD_VALUES = {"null": (None, "a missing value"), "nan": (np.nan, "a missing value"), "inf": (np.inf, "infinity")}
+BAD_VALUES = {
+    "inf": (np.inf, "infinity", False),
+    "sparse inf": (-np.inf, "infinity", True),
+    "sparse null": (None, "a missing value", True),
+    "sparse nan": (np.nan, "a missing value", True),
+}
 
 
 @pytest.mark.usefixtures("tiny_pieces")
-@pytest.mark.parametrize("is_sparse", [False, True])
-@pytest.mark.parametrize(("value", "word"), BAD_VALUES.values(), ids=BAD_VALUES)
-def test_an_error_names_the_row_and_column_of_a_parquet_value_that_is_not_finite(value, word, is_sparse, parquet_file):
+@pytest.mark.parametrize(("value", "word", "is_sparse"), BAD_VALUES.values(), ids=BAD_VALUES)
+def test_an_error_names_the_row_and_column_of_a_bad_parquet_value(value, word, is_sparse, parquet_file):
     path = parquet_file({"a": [1.0] * 30, "b": [1.0] * 17 + [value] + [2.0] * 12})
     message = rf'rows.parquet: column "b" must hold finite numbers; got {word} in row 17 \('
     with pytest.raises(ValueError, match=message):
@@ -422,9 +438,11 @@ def test_the_index_of_a_data_frame_is_not_a_feature(tmp_path):
 
 
 def test_parquet_columns_of_other_types_are_an_error(parquet_file):
-    path = parquet_file({"a": [1], "b": ["x"], "y": [[1]]})
+    path = parquet_file({"a": [1], "b": [b"x"], "y": [[1]]})
     assert read_parquet(path, columns=["a"])[0].shape == (1, 1)
-    with pytest.raises(ValueError, match=r'column "b" must hold numbers or bools; got string. Encode the column as'):
+    with pytest.raises(
+        ValueError, match=r'column "b" must hold numbers, bools or text; got binary. Encode it, or leav'
+    ):
         read_parquet(path)
     with pytest.raises(ValueError, match='label column "y" must hold numbers, bools or text; got list'):
         read_parquet(path, columns=["a"], label="y")

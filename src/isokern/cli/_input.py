@@ -14,8 +14,10 @@ from scipy import sparse
 from isokern import data
 from isokern.checks import one_of
 from isokern.cli._options import panel
+from isokern.data.columns import TableOptions
+from isokern.data.layouts import Layout
 from isokern.data.lines import is_stream
-from isokern.data.tables import column_names
+from isokern.data.tables import feature_names
 from isokern.evaluation.labels import checked_block
 
 KINDS = ("libsvm", "csv", "parquet")
@@ -75,7 +77,7 @@ class Input(NamedTuple):
             return None
         if self.chosen_columns is not None:
             return self.chosen_columns
-        return [name for name in column_names(self.path, self.kind) if name != self.label]
+        return feature_names(self.path, self.kind, Layout(), TableOptions(label=self.label).checked())
 
     def with_columns_of(self, model: Any) -> Input:
         """Return the input with the columns that a model was fitted to, unless the user asks for others.

@@ -14,7 +14,7 @@ from scipy import sparse
 from isokern import _core
 from isokern.checks import is_integer, n_threads
 from isokern.data.archives import compressing
-from isokern.data.lines import PathLike, is_stream, name_of, open_lines, peek_lines
+from isokern.data.lines import PathLike, first_lines, is_stream, name_of, open_lines, peek_lines
 from isokern.data.rebatching import check_sizes, rebatched
 from isokern.files import replacing
 from isokern.rows import CsrRows, check_finite, check_sparse, csr_class, row_blocks
@@ -253,22 +253,11 @@ def _tables(source: Source, n_probed: int) -> Iterator[tuple[Any, NDArray[np.flo
             source = source.known(source.parts(texts))
     with open_lines(source.path) as texts:
         if not source.is_known:
-            probe = _first_lines(texts, n_probed)
+            probe = first_lines(texts, n_probed)
             source = source.known(source.parts(probe))
             cure = " The first lines suggest so; pass n_features and zero_based if they mislead."
         for part in source.parts(itertools.chain(probe, texts), cure):
             yield source.csr(part.values, part.columns, part.starts), part.labels
-
-
-def _first_lines(texts: Iterator[bytes], n: int) -> list[bytes]:
-    """Take pieces of text until they have n lines, or the text ends."""
-    pieces: list[bytes] = []
-    for text in texts:
-        pieces.append(text)
-        n -= text.count(b"\n")
-        if n <= 0:
-            break
-    return pieces
 
 
 def _joined(arrays: Iterable[NDArray[Any]], dtype: DTypeLike) -> NDArray[Any]:

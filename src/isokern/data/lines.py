@@ -52,6 +52,17 @@ def peek_lines(path: PathLike) -> Iterator[Iterator[bytes]]:
         yield _line_chunks(pieces, name_of(path))
 
 
+def first_lines(texts: Iterator[bytes], n: int) -> list[bytes]:
+    """Take chunks until they have n lines, or the text ends."""
+    chunks: list[bytes] = []
+    for text in texts:
+        chunks.append(text)
+        n -= text.count(b"\n")
+        if n <= 0:
+            break
+    return chunks
+
+
 @contextmanager
 def _opened(path: PathLike) -> Iterator[tuple[Iterator[bytes], bool]]:
     """Open a file; return its decompressed content, and whether it is an archive.

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from isokern.data.columns import TableOptions, all_finite
+from isokern.data.columns import (
+    TableOptions,
+    are_valid,
+    as_labels,
+    as_numbers,
+    as_text,
+    bad_values,
+    is_date,
+    is_number,
+    is_text,
+)
 from isokern.data.lines import PathLike, name_of
 
 _PIECE_VALUES = 2**20
@@ -28,16 +37,21 @@ class RowGroups(NamedTuple):
 
 def parquet_pieces(path: PathLike, options: TableOptions, groups: RowGroups | None = None) -> Iterator[tuple[Any, Any]]:
     """Yield (X, y) for consecutive rows of a file, or of some row groups; the first piece has no rows."""
+    import pyarrow
+
     name, label = name_of(path), options.label
     with _opened(path) as file:
         features = options.features(_names(file), name)
-        _check_types(file.schema_arrow, features, label, name)
+        wanted = features if label is None else [*features, label]
+        convert = {column: _conversion(file.schema_arrow.field(column), options, name) for column in wanted}
         row, numbers = (0, None) if groups is None else (groups.first_row, groups.numbers)
-        for batch in _batches(file, features if label is None else [*features, label], numbers):
-            X = options.rows([_numbers(batch[column]) for column in features], batch.num_rows)
-            if not all_finite(X):
+        for batch in _batches(file, wanted, numbers):
+            columns = {column: convert[column](batch[column]) for column in wanted}
+            y = None if label is None else as_labels(columns.pop(label))
+            X = options.rows(pyarrow.table(columns))
+            if not are_valid(X):
                 raise ValueError(_complaint(X, features, row, name))
-            yield X, None if label is None else _labels(batch[label])
+            yield X, y
             row += batch.num_rows
 
 
@@ -91,55 +105,30 @@ def _batches(file: Any, wanted: list[str], groups: list[int] | None) -> Iterator
     yield from file.iter_batches(max(1, min(2**16, _PIECE_VALUES // len(wanted))), groups, columns=wanted)
 
 
-def _check_types(schema: Any, features: list[str], label: str | None, name: str) -> None:
-    for column in features:
-        kind = schema.field(column).type
-        if not _is_number(kind):
-            raise ValueError(
-                f'{name}: column "{column}" must hold numbers or bools; got {kind}. '
-                "Encode the column as numbers, or leave it out with columns=..."
-            )
-    if label is not None and not (_is_number(kind := _plain(schema.field(label).type)) or _is_text(kind)):
-        raise ValueError(f'{name}: label column "{label}" must hold numbers, bools or text; got {kind}.')
-
-
-def _plain(kind: Any) -> Any:
-    """Return the value type of a column that may be dictionary-encoded."""
+def _conversion(field: Any, options: TableOptions, file: str) -> Callable[[Any], Any]:
+    """Return the function that turns a column into float64 or text; raise if its type allows neither."""
     from pyarrow import types
 
-    return kind.value_type if types.is_dictionary(kind) else kind
-
-
-def _is_number(kind: Any) -> bool:
-    from pyarrow import types
-
-    return any(test(kind) for test in (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal))
-
-
-def _is_text(kind: Any) -> bool:
-    from pyarrow import types
-
-    return types.is_string(kind) or types.is_large_string(kind)
-
-
-def _numbers(column: Any) -> NDArray[np.float64]:
-    """Return numbers and bools as float64, nulls as NaN."""
-    # safe=False rounds integers beyond 2^53, as NumPy does, instead of raising.
-    return np.asarray(column.cast("float64", safe=False))
-
-
-def _labels(column: Any) -> NDArray[Any]:
-    """Return labels as float64 or str; nulls become NaN or None."""
-    plain = column.cast(_plain(column.type))
-    return _numbers(plain) if _is_number(plain.type) else np.asarray(plain, dtype=object)
+    is_label = field.name == options.label
+    what = f'{file}: {"label column" if is_label else "column"} "{field.name}"'
+    kind = field.type.value_type if types.is_dictionary(field.type) else field.type
+    told, drop = options.told(field.name), f"leave it out with drop={[field.name]!r}."
+    if is_date(kind) and not is_label and told != "text":
+        options.check_dates(field.name, file, kind)
+        return as_numbers
+    if not (is_number(kind) or is_text(kind)):
+        raise ValueError(f"{what} must hold numbers, bools or text; got {kind}. Encode it, or {drop}")
+    if told == "number" and is_text(kind):
+        raise ValueError(f"{what} must hold numbers; got {kind}. Encode it, or {drop}")
+    convert = as_text if told == "text" or is_text(kind) else as_numbers
+    return lambda column: convert(column.cast(kind))
 
 
 def _complaint(X: Any, features: list[str], first_row: int, name: str) -> str:
-    """Say where the first value is that is not finite."""
-    X = X.toarray() if sparse.issparse(X) else X
-    row, column = np.argwhere(~np.isfinite(X))[0]
-    what = "a missing value" if np.isnan(X[row, column]) else "infinity"
+    """Say where the first number is that is not valid."""
+    row, column = np.argwhere(~np.isfinite(X.toarray()) if sparse.issparse(X) else bad_values(X))[0]
+    what = "a missing value" if sparse.issparse(X) and np.isnan(X[row, column]) else "infinity"
     return (
-        f'{name}: column "{features[column]}" must hold finite numbers; got {what} '
-        f"in row {first_row + row} (the first is 0). Fill it, or leave the column out with columns=..."
+        f'{name}: column "{features[column]}" must hold finite numbers; got {what} in row {first_row + row} '
+        f"(the first is 0). Fill it, or leave the column out with drop={[features[column]]!r}."
     )

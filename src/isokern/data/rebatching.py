@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,8 +70,17 @@ def joined(parts: list[tuple[Any, Any]]) -> tuple[Any, Any]:
     if len(parts) == 1:
         return parts[0]
     tables, labels = zip(*parts, strict=True)
-    X = sparse.vstack(tables, format="csr") if sparse.issparse(tables[0]) else np.concatenate(tables)
-    return X, None if labels[0] is None else np.concatenate(labels)
+    return _stacked(tables), None if labels[0] is None else np.concatenate(labels)
+
+
+def _stacked(tables: Sequence[Any]) -> Any:
+    if sparse.issparse(tables[0]):
+        return sparse.vstack(tables, format="csr")
+    if isinstance(tables[0], np.ndarray):
+        return np.concatenate(tables)
+    import pyarrow
+
+    return pyarrow.concat_tables(tables)
 
 
 def _rebatched(pieces: Iterable[tuple[Any, Any]], size: int, missing: int) -> Iterator[tuple[Any, Any]]:

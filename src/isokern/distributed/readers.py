@@ -5,7 +5,7 @@ All workers must see the files under the same paths. A compressed file cannot be
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import dask.array as da
@@ -14,10 +14,11 @@ from dask import delayed
 from numpy.typing import DTypeLike
 
 from isokern.checks import is_integer
-from isokern.data.columns import TableOptions
+from isokern.data.columns import TableOptions, is_text
 from isokern.data.csv import csv_range, csv_reader
+from isokern.data.layouts import Layout
 from isokern.data.libsvm import Part, Source
-from isokern.data.lines import PathLike
+from isokern.data.lines import PathLike, name_of
 from isokern.data.parquet import RowGroups, parquet_column_names, parquet_pieces, row_groups
 from isokern.data.ranges import Range, as_paths, numbered, ranges_of
 from isokern.data.rebatching import joined
@@ -82,6 +83,11 @@ def read_csv(
     *,
     label: str | None = None,
     columns: Sequence[str] | None = None,
+    drop: Sequence[str] | None = None,
+    types: Mapping[str, str] | None = None,
+    dates: str | None = None,
+    separator: str | None = None,
+    header: bool = True,
     sparse: bool = False,
     dtype: DTypeLike = np.float64,
     block_bytes: int = _BLOCK,
@@ -92,8 +98,8 @@ def read_csv(
     ----------
     path : str, path or list of them
         Files with a header each; those that are not compressed are cut into blocks.
-    label, columns, sparse, dtype
-        See :func:`isokern.data.read_csv`. By default, the columns are those of the first file.
+    label, columns, drop, types, dates, separator, header, sparse, dtype
+        See :func:`isokern.data.read_csv`. All columns must hold numbers; by default, they are the first file's.
     block_bytes : int, default=2**26
         Approximate size of a block in the file.
 
@@ -113,15 +119,16 @@ def read_csv(
     >>> X.compute(), y.compute()
     (array([[1., 2.], [3., 4.], [5., 6.]]), array(['no', 'yes', 'yes'], dtype=object))
     """
-    options = TableOptions.checked(label, columns, sparse, dtype)
+    options = TableOptions(label, columns, drop, types, dates, sparse, dtype).checked()
     paths, parts = _parts(path, block_bytes)
-    first = csv_reader(paths[0], options)
+    layout = Layout.checked(separator, header)
+    first = csv_reader(paths[0], options, layout)
     readers = {paths[0]: first}
     for other in paths[1:]:
-        readers[other] = csv_reader(other, options._replace(columns=first.features))
-        readers[other].labels_are_text = first.labels_are_text
+        readers[other] = csv_reader(other, options._replace(columns=first.features), layout)
+        readers[other].types = first.types
     blocks = [delayed(csv_range, nout=2)(readers[part.path], part) for part in parts]
-    return _collections(blocks, [np.nan] * len(parts), next(first.pieces([], 1)))
+    return _collections(blocks, [np.nan] * len(parts), _numbers(next(first.pieces([], 1)), paths[0]))
 
 
 def read_parquet(
@@ -129,6 +136,9 @@ def read_parquet(
     *,
     label: str | None = None,
     columns: Sequence[str] | None = None,
+    drop: Sequence[str] | None = None,
+    types: Mapping[str, str] | None = None,
+    dates: str | None = None,
     sparse: bool = False,
     dtype: DTypeLike = np.float64,
     block_bytes: int = _BLOCK,
@@ -139,8 +149,8 @@ def read_parquet(
     ----------
     path : str, path or list of them
         Files; their row groups become blocks.
-    label, columns, sparse, dtype
-        See :func:`isokern.data.read_parquet`. By default, the columns are those of the first file.
+    label, columns, drop, types, dates, sparse, dtype
+        See :func:`isokern.data.read_parquet`. All columns must hold numbers; by default, they are the first file's.
     block_bytes : int, default=2**26
         Neighbouring row groups are merged up to this size.
 
@@ -161,13 +171,14 @@ def read_parquet(
     >>> X.chunks
     ((10, 10, 5), (1,))
     """
-    options = TableOptions.checked(label, columns, sparse, dtype)
+    options = TableOptions(label, columns, drop, types, dates, sparse, dtype).checked()
     _check_block_bytes(block_bytes)
     paths = as_paths(path)
     options = options._replace(columns=options.features(parquet_column_names(paths[0]), paths[0]))
     parts = [part for one in paths for part in row_groups(one, block_bytes)]
     blocks = [delayed(_parquet_block, nout=2)(part, options) for part in parts]
-    return _collections(blocks, [part.n_rows for part in parts], next(parquet_pieces(paths[0], options)))
+    empty = _numbers(next(parquet_pieces(paths[0], options)), paths[0])
+    return _collections(blocks, [part.n_rows for part in parts], empty)
 
 
 def _parts(path: Paths, block_bytes: int) -> tuple[list[str], list[Range]]:
@@ -200,6 +211,17 @@ def _libsvm_parts(source: Source, part: Range) -> list[Part]:
 
 def _parquet_block(groups: RowGroups, options: TableOptions) -> tuple[Any, Any]:
     return joined(list(parquet_pieces(groups.path, options, groups)))
+
+
+def _numbers(empty: tuple[Any, Any], path: str) -> tuple[Any, Any]:
+    """Return a block without rows; raise if it has columns of text, which Dask arrays cannot hold."""
+    if not hasattr(empty[0], "schema"):
+        return empty
+    name = next(field.name for field in empty[0].schema if is_text(field.type))
+    raise ValueError(
+        f'{name_of(path)}: column "{name}" must hold numbers, since a Dask array does; got text. '
+        f"Encode it, or leave it out with drop={[name]!r}."
+    )
 
 
 def _collections(blocks: list[Any], lengths: Sequence[float], empty: tuple[Any, Any]) -> tuple[Any, Any]:
