@@ -54,6 +54,7 @@ TABLES = {
     "coo_array": lambda: sparse.coo_array(X),
     "pandas": lambda: frame("pandas"),
     "polars": lambda: frame("polars"),
+    "pyarrow": lambda: pytest.importorskip("pyarrow").table(dict(zip("abc", X.T, strict=True))),
 }
 
 

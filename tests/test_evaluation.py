@@ -9,6 +9,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.datasets import make_friedman1
@@ -19,9 +20,10 @@ from sklearn.naive_bayes import BernoulliNB, GaussianNB
 from sklearn.svm import SVC, LinearSVC
 
 import isokern
-from isokern import IKSVC, IKOGDClassifier, IKOGDClassifierCV, IKOGDRegressor, IsolationKernel
+from isokern import IKSVC, IKOGDClassifier, IKOGDClassifierCV, IKOGDRegressor, IsolationKernel, persistence
 from isokern.data import blocks
 from isokern.evaluation import Prequential, holdout, measure, prequential
+from isokern.evaluation.learner import Block
 from isokern.partitionings import IsolationTrees
 from learning import SMALL, make_rows, same_model, stream_learner
 
@@ -306,7 +308,12 @@ STOPPED = {
     "naive Bayes": (GaussianNB, {"delay": 2, "classes": [0, 1], "metrics": ["auc", "balanced_accuracy"]}),
     "regressor": (stream_regressor, {"delay": 1}),
 }
-STOPPED_FORMS = {"array": np.asarray, "csr": FORMS["csr_array"], "data frame": FORMS["pandas"]}
+STOPPED_FORMS = {
+    "array": np.asarray,
+    "csr": FORMS["csr_array"],
+    "data frame": FORMS["pandas"],
+    "arrow": lambda X: pa.table(dict(zip("abc", X.T, strict=True))),
+}
 
 
 @pytest.mark.parametrize(("make", "options"), STOPPED.values(), ids=STOPPED)
@@ -323,6 +330,28 @@ def test_an_evaluation_can_be_resumed_after_any_step(make, options, form):
         np.testing.assert_equal(untimed(stopped.step(X, y)), untimed(expected))
     X = stream[0][0]
     assert np.array_equal(stopped.finish().learner.predict(X), whole.finish().learner.predict(X))
+
+
+WORDS = {"a": [1.5, None, 2.0], "b": ["x", None, "y"], "c": [None, None, None]}
+TABLES = {
+    "pandas": lambda: pd.DataFrame(WORDS),
+    "nullable pandas": lambda: pd.DataFrame(WORDS).convert_dtypes(),
+    "polars": lambda: pl.DataFrame(WORDS, schema={"a": pl.Float64, "b": pl.String, "c": pl.String}),
+    "pyarrow": lambda: pa.table(WORDS, pa.schema({"a": pa.float64(), "b": pa.string(), "c": pa.string()})),
+}
+
+
+@pytest.mark.parametrize("form", TABLES)
+def test_waiting_rows_with_words_and_holes_survive_a_file(form, tmp_path):
+    rows = TABLES[form]()
+    persistence.write_file(tmp_path / "block", Block(rows).state())
+    again = Block.from_state(persistence.read_file(tmp_path / "block")).rows
+    assert type(again) is type(rows)
+    columns = [np.asarray(again[name]) for name in WORDS]
+    for column, expected in zip(columns, WORDS.values(), strict=True):
+        assert [None if pd.isna(value) else value for value in column] == expected
+    if form == "pyarrow":
+        assert again.schema == rows.schema
 
 
 @pytest.mark.parametrize("form", STOPPED_FORMS.values(), ids=STOPPED_FORMS)

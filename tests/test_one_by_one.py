@@ -8,6 +8,7 @@ from unittest.mock import Mock, call
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.base import is_classifier, is_regressor
@@ -91,6 +92,7 @@ ROWS = {
     "sparse": (sparse.csr_array([[0.0, 2.0], [0.0, 0.0]]), [{1: 2.0}, {}]),
     "pandas": (pd.DataFrame(FRAME), FRAME_DICTS),
     "polars": (pl.DataFrame(FRAME), FRAME_DICTS),
+    "pyarrow": (pa.table(FRAME), FRAME_DICTS),
 }
 
 

@@ -36,13 +36,14 @@ def checked_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     if labels.dtype.kind == "f":
         has_label = ~np.isnan(labels)
     elif labels.dtype.kind == "O":
-        has_label = np.array([not _is_missing(label) for label in labels], dtype=bool)
+        has_label = np.array([not is_missing(label) for label in labels], dtype=bool)
     else:
         has_label = np.ones(len(labels), dtype=bool)
     return _without_objects(labels[has_label]), has_label
 
 
-def _is_missing(label: Any) -> bool:
+def is_missing(label: Any) -> bool:
+    """Return whether a label is None, NaN or pandas' NA."""
     try:
         return label is None or bool(label != label)  # noqa: PLR0124
     except TypeError:  # pandas' NA has no truth value, not even when compared with itself

@@ -16,11 +16,12 @@ from sklearn.base import is_regressor
 from sklearn.utils import _safe_indexing
 
 from isokern.checks import one_of
+from isokern.evaluation.labels import is_missing
 from isokern.evaluation.one_by_one import OneByOne
 from isokern.learners import IKOGDClassifier, IKOGDClassifierCV, IKOGDRegressor
 from isokern.parts import need
 
-_LIBRARIES = ("pandas", "polars")
+_LIBRARIES = ("pandas", "polars", "pyarrow")
 
 
 class Block(NamedTuple):
@@ -36,14 +37,17 @@ class Block(NamedTuple):
 
     def take(self, mask: NDArray[np.bool_]) -> Self:
         """Return a copy of some rows."""
-        return self._replace(rows=_safe_indexing(self.rows, np.flatnonzero(mask)))
+        taken = np.flatnonzero(mask)
+        # Before 1.7, scikit-learn cannot index tables of pyarrow.
+        rows = self.rows.take(taken) if hasattr(self.rows, "column_names") else _safe_indexing(self.rows, taken)
+        return self._replace(rows=rows)
 
     def state(self) -> dict[str, Any]:
         """Return plain values and arrays; a data frame becomes its columns."""
         if not hasattr(self.rows, "columns"):
             return {"rows": self.rows, "are_cells": self.are_cells}
-        names = list(self.rows.columns)
-        columns = [np.asarray(self.rows[name]) for name in names]
+        names = column_names(self.rows)
+        columns = [_without_na(np.asarray(self.rows[name])) for name in names]
         return {"library": type(self.rows).__module__.split(".")[0], "names": names, "columns": columns}
 
     @classmethod
@@ -63,7 +67,28 @@ class Block(NamedTuple):
         need(isinstance(names, list) and isinstance(columns, list), "names and columns must be lists")
         need(len(names) == len(set(map(repr, names))) == len(columns), "each column must have a name of its own")
         need(all(isinstance(column, np.ndarray) and column.ndim == 1 for column in columns), "columns must be arrays")
-        return cls(importlib.import_module(library).DataFrame(dict(zip(names, columns, strict=True))))
+        return cls(_frame(library, dict(zip(names, columns, strict=True))))
+
+
+def column_names(frame: Any) -> list[Any]:
+    """Return the names of the columns of a data frame, or of a table of pyarrow, whose ``columns`` are the columns."""
+    return list(getattr(frame, "column_names", frame.columns))
+
+
+def _without_na(column: NDArray[Any]) -> NDArray[Any]:
+    """Return a column in which missing objects are None, which can be saved; pandas' NA cannot."""
+    if column.dtype.kind != "O":
+        return column
+    return np.array([None if is_missing(value) else value for value in column], dtype=object)
+
+
+def _frame(library: str, columns: dict[str, NDArray[Any]]) -> Any:
+    module = importlib.import_module(library)
+    if library != "pyarrow":
+        return module.DataFrame(columns)
+    # The type is given, because pyarrow cannot infer it from missing values only.
+    types = {name: module.string() if column.dtype.kind == "O" else None for name, column in columns.items()}
+    return module.table({name: module.array(column, types[name]) for name, column in columns.items()})
 
 
 class Outputs(NamedTuple):

@@ -131,6 +131,9 @@ class OneByOne(BaseEstimator):
 
 def _dicts(X: Any) -> Iterator[dict[Any, Any]]:
     """Yield each row as a dict."""
+    if hasattr(X, "to_pylist"):  # a table of pyarrow
+        yield from X.to_pylist()
+        return
     if hasattr(X, "columns"):
         names = list(X.columns)
         columns = [np.asarray(X[name]).tolist() for name in names]
