@@ -49,7 +49,8 @@ class Done(NamedTuple):
 def run(folder, *arguments, stdin=""):
     """Run a command in a folder, within this process, which saves the time to import everything."""
     on_interrupt = signal.getsignal(signal.SIGINT)
-    given, out, err = (io.TextIOWrapper(io.BytesIO(text.encode()), write_through=True) for text in (stdin, "", ""))
+    given = io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin.encode())))
+    out, err = (io.TextIOWrapper(io.BytesIO(), write_through=True) for _ in range(2))
     with (
         chdir(folder),
         patch.object(sys, "argv", ["isokern", *map(str, arguments)]),

@@ -23,6 +23,9 @@ def folder(tmp_path_factory):
     texts = {"empty": "", "one": "1 1:2\n1 1:3\n", "bad": "1 1:2\n1 1:x\n", "wide": "1 1:2 9:3\n"}
     for name, text in texts.items():
         (folder / f"{name}.txt").write_text(text)
+    tables = {"bare": "1,2\n3,4\n", "dates": "the day,kind\n2020-01-01,x\n", "words": "a,b,c,d\n1,2,3,4\nx,2,3,4\n"}
+    for name, text in tables.items():
+        (folder / f"{name}.csv").write_text(text)
     (folder / "cut.isokern").write_bytes((folder / "rows.txt.isokern").read_bytes()[:-1])
     isokern.save(IsolationKernel(random_state=0).fit(make_table()[0]), folder / "kernel.isokern")
     isokern.save(IKOGDClassifier(), folder / "new.isokern")
@@ -42,24 +45,37 @@ WRONG_OPTIONS = {
 MISTAKES = {
     "fit rows.txt --method svm": '--method must be "ik-ogd", ',
     "fit rows.txt --cells many": "--cells must be a number, auto or cv; got 'many'.",
-    "fit rows.txt --cells 1": "n_cells must be",
+    "fit rows.txt --cells 1": "--cells must be",
     "fit rows.txt --cells cv --method ogd": "--cells cv must come with --method ik-ogd; got ogd.",
     "fit rows.txt --cells 8 --method fogd": "--cells is not an option of --method fogd.",
-    "fit rows.txt --partitioning box": "partitioning must be",
-    "fit rows.txt --scale much": "scale must be",
-    "fit rows.txt --scale standard": "scale must be",
+    "fit rows.txt --partitioning box": "--partitioning must be",
+    "fit rows.txt --scale much": "--scale must be",
+    "fit rows.txt --scale standard": "--scale must be",
     "fit rows.txt --set n_passes": "--set must be name=value with a parameter of IKOGDClassifier, partitioning, ",
     "fit rows.txt --set bogus=1": "got 'bogus=1'.",
     "fit rows.txt --set n_passes=0": "n_passes must be",
     "fit rows.txt --set kernel=5": "kernel must be an IsolationKernel or None; got 5.",
     "fit rows.txt --format json": '--format must be "libsvm", "csv" or "parquet"; got \'json\'.',
     "fit rows.csv": "--label must name the label column of rows.csv.",
-    "fit rows.csv --label none": 'label must be one of "a", "b", ',
-    "fit rows.csv --label kind --columns a,z": 'columns must be among "a", "b", ',
+    "fit rows.csv --label none": '--label must be one of "a", "b", ',
+    "fit rows.csv --label kind --columns a,z": '--columns must be among "a", "b", ',
     "fit rows.txt --test rows.csv": "--label must name the label column of rows.csv.",
     "fit rows.txt --features 2": "rows.txt, line 1: ",
     "fit rows.txt --out none/model": "--out must be in a folder that exists; got none/model. Make none first.",
     "fit rows.txt --out .": "--out must be a file; got the folder .",
+    "fit rows.txt --out rows.txt": "--out must not be an input of the command; got rows.txt.",
+    "fit rows.txt --out rows.csv": "--out must be a new file, or a model to replace; got rows.csv, which is something",
+    "predict rows.txt.isokern rows.txt --out rows.txt": "--out must not be an input of the command; got rows.txt.",
+    "fit rows.txt --kind ranking": '--kind must be "classification" or "regression"; got \'ranking\'.',
+    "fit rows.txt --kind regression --method ogd": "--kind regression must come with --method ik-ogd, without",
+    "fit rows.txt --kind regression --cells cv": "--kind regression must come with --method ik-ogd, without",
+    "fit rows.csv --label kind --types a:text": "--types must be name=text or name=number; got 'a:text'.",
+    "fit rows.csv --label kind --drop z": '--drop must be among "a", "b", ',
+    "fit rows.csv --label kind --dates text": '--dates must be None or "number"; got',
+    "fit rows.csv --label kind --separator ab": "--separator must be None or one character",
+    "fit bare.csv --label 2": 'the header must name the columns; got "1,2". Without a header, pass --no-header.',
+    "fit dates.csv --label kind": "with --drop 'the day', or read it as seconds since 1970 with --dates number.",
+    "predict rows.csv.isokern words.csv": 'words.csv, line 3: column "a" must be a number; got "x". Correct the field',
     "fit missing.txt": "missing.txt",
     "fit empty.txt": "must have labels; got none.",
     "fit one.txt": "class",
@@ -72,7 +88,7 @@ MISTAKES = {
     "predict rows.csv.isokern missing.csv": "missing.csv",
     "predict rows.txt.isokern rows.txt --out none/x": "--out must be in a folder that exists",
     "evaluate rows.csv.isokern rows.csv": "--label must name the label column of rows.csv.",
-    "evaluate rows.txt.isokern rows.txt --metrics bogus": "metrics must be",
+    "evaluate rows.txt.isokern rows.txt --metrics bogus": "--metrics must be",
     "evaluate rows.txt.isokern empty.txt": "empty.txt must have rows; got none.",
     "evaluate new.isokern rows.txt": "learner must be fitted; got an unfitted IKOGDClassifier.",
     "demo --plot none/x.png": "--plot must be in a folder that exists",
@@ -95,7 +111,7 @@ def test_a_process_prints_that_line_and_exits_with_that_code(tmp_path):
 def test_a_warning_is_one_line(folder):
     done = run(folder, "fit", "rows.txt", *SMALL, "--cells", 5000)
     assert done.code == 0
-    assert re.fullmatch(r"warning: n_cells=5000 .*\n", done.err)
+    assert re.fullmatch(r"warning: --cells 5000 .*\n", done.err)
 
 
 def test_a_closed_output_pipe_ends_a_command_silently(folder):

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from isokern import __version__
+from isokern.cli._options import in_options
 from isokern.cli._show import print_remark, results
 from isokern.cli._signals import keyboard_interrupts
 from isokern.cli._standard_streams import discard_unwritten
@@ -66,7 +67,7 @@ def run() -> int | None:
         code = error.exit_code
     except (ValueError, TypeError, OverflowError, OSError, ImportError, MemoryError) as error:
         # The compiled core's error has the name of a C++ class as its message.
-        text = str(error).replace("std::bad_alloc", "not enough memory.")
+        text = in_options(str(error).replace("std::bad_alloc", "not enough memory."))
         print_remark("error", text or type(error).__name__, "red")
         code = 1
     except KeyboardInterrupt:  # before Typer handles it
@@ -76,4 +77,4 @@ def run() -> int | None:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    print_remark("warning", str(message), "yellow")
+    print_remark("warning", in_options(str(message)), "yellow")

@@ -23,7 +23,7 @@ def fit_on_cluster(learning: Learning, source: Input, address: str) -> tuple[Any
     from isokern.distributed import DaskIKOGDClassifier
     from isokern.distributed.cluster import connected
 
-    learner = learning.make_learner(is_dense=source.is_dense, methods={"ik-ogd": DaskIKOGDClassifier})
+    learner = learning.make_learner(methods={"ik-ogd": DaskIKOGDClassifier})
     if not isinstance(learner, DaskIKOGDClassifier):
         raise ValueError("--cells must be a number or auto with --dask; got cv.")
     with connected(address) as client:

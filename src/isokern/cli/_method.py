@@ -7,9 +7,12 @@ import inspect
 from collections.abc import Mapping
 from typing import Annotated, Any, NamedTuple
 
+import numpy as np
+
 import isokern
 from isokern.checks import one_of
 from isokern.cli._options import Device, panel
+from isokern.evaluation.labels import checked_labels
 
 METHODS: dict[str, Any] = {
     "ik-ogd": isokern.IKOGDClassifier,
@@ -19,6 +22,9 @@ METHODS: dict[str, Any] = {
     "fogd": isokern.FOGDClassifier,
     "adaraker": isokern.AdaRakerClassifier,
 }
+KINDS = ("classification", "regression")
+# Whole numbers are classes if there are at most this many of them and, unless they are very few, each occurs twice.
+_MOST_CLASSES, _ALWAYS_FEW = 100, 20
 _option = panel("Learner")
 _LARGEST = 2**31 - 1
 _MOST_THREADS = 1024  # more than the system allows would end the process
@@ -28,6 +34,9 @@ class Learning(NamedTuple):
     """The options that describe a learner."""
 
     method: Annotated[str, _option(help="ik-ogd, ik-svm, ogd, nogd, fogd or adaraker.")] = "ik-ogd"
+    kind: Annotated[
+        str | None, _option(help="classification or regression (ik-ogd). Default: guessed from the labels.")
+    ] = None
     partitioning: Annotated[str | None, _option(help="tree or voronoi (ik-ogd, ik-svm). Default: tree.")] = None
     cells: Annotated[
         str,
@@ -38,8 +47,8 @@ class Learning(NamedTuple):
     ] = None
     scale: Annotated[
         str,
-        _option(help="Scaling of features: minmax, standard, maxabs, none, or auto: minmax if dense, none if sparse."),
-    ] = "auto"
+        _option(help="Scaling of columns: none, minmax, standard or maxabs. Trees need none; for others, try minmax."),
+    ] = "none"
     seed: Annotated[int, _option(min=0, max=2**32 - 1, help="Random seed.")] = 0
     settings: Annotated[
         list[str] | None,
@@ -50,11 +59,27 @@ class Learning(NamedTuple):
     )
     device: Device = None
 
-    def make_learner(self, *, is_dense: bool, initial: int | None = None, methods: Mapping[str, Any] = METHODS) -> Any:
+    def guessed(self, y: Any) -> tuple[Learning, str]:
+        """Return the options with the kind of learner that fits the labels, unless it is given, and how to say so."""
+        if self.kind is not None:
+            return self, self.kind
+        if self.method != "ik-ogd" or self.cells == "cv":
+            return self._replace(kind="classification"), "classification"
+        kind, why = _kind_of(y)
+        other = next(name for name in KINDS if name != kind)
+        return self._replace(kind=kind), f"{kind}, guessed from {why}; or else --kind {other}"
+
+    def make_learner(self, *, initial: int | None = None, methods: Mapping[str, Any] = METHODS) -> Any:
         """Return an unfitted learner; ``initial`` is the length of its warm-up."""
         if self.method not in methods:
             raise ValueError(f"--method must be {one_of(methods)}; got {self.method!r}.")
+        if self.kind not in (None, *KINDS):
+            raise ValueError(f"--kind must be {one_of(KINDS)}; got {self.kind!r}.")
         make = methods[self.method]
+        if self.kind == "regression":
+            if methods is not METHODS or self.method != "ik-ogd" or self.cells == "cv":
+                raise ValueError("--kind regression must come with --method ik-ogd, without --cells cv and --dask.")
+            make = isokern.IKOGDRegressor
         if self.cells == "cv":
             if self.method != "ik-ogd":
                 raise ValueError(f"--cells cv must come with --method ik-ogd; got {self.method}.")
@@ -71,7 +96,8 @@ class Learning(NamedTuple):
         for name, (option, value) in values.items():
             if value is not None and name not in known:
                 raise ValueError(f"{option} is not an option of --method {self.method}.")
-        parameters: dict[str, Any] = {"scale": self._scale(is_dense), "random_state": self.seed}
+        scale = None if self.scale == "none" else self.scale
+        parameters: dict[str, Any] = {"scale": scale, "random_state": self.seed}
         parameters |= {name: value for name, (_, value) in values.items() if value is not None}
         return make(**parameters | self._other_parameters(make))
 
@@ -81,11 +107,6 @@ class Learning(NamedTuple):
         if not self.cells.isdecimal():
             raise ValueError(f"--cells must be a number, auto or cv; got {self.cells!r}.")
         return int(self.cells)
-
-    def _scale(self, is_dense: bool) -> str | None:
-        if self.scale == "auto":
-            return "minmax" if is_dense else None
-        return None if self.scale == "none" else self.scale
 
     def _other_parameters(self, make: Any) -> dict[str, Any]:
         """Parse name=value; a value that is not a Python literal is a string."""
@@ -102,3 +123,16 @@ class Learning(NamedTuple):
             except (ValueError, SyntaxError):
                 parsed[name] = text
         return parsed
+
+
+def _kind_of(y: Any) -> tuple[str, str]:
+    """Return the kind of learner that fits labels, and why: few whole numbers and words are classes."""
+    given = checked_labels(y)[0]
+    labels = np.unique(given)
+    if labels.dtype.kind != "f":
+        return "classification", "labels that are text"
+    if (labels % 1 != 0).any():
+        return "regression", "labels with fractions"
+    are_few = len(labels) <= min(_MOST_CLASSES, max(_ALWAYS_FEW, len(given) / 2))
+    kind = "classification" if are_few else "regression"
+    return kind, f"{len(labels):,} different whole numbers"

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
+import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from isokern.container import MAGIC
 from isokern.devices import is_compiled_core, torch_device
 
 Command = Callable[..., None]
@@ -61,14 +65,73 @@ def _options_of(group: Any) -> list[inspect.Parameter]:
     ]
 
 
-def check_target(option: str, path: str | None) -> None:
-    """Raise if a path cannot be written, before any work is done for it."""
+# The parameters of Python that options of another name stand for; these names mean nothing else in a message.
+_RENAMED = {
+    "n_cells": "--cells",
+    "n_partitionings": "--partitionings",
+    "n_initial": "--initial",
+    "n_jobs": "--threads",
+    "n_features": "--features",
+    "zero_based": "--zero-based",
+    "random_state": "--seed",
+}
+_NAMED = ("label", "columns", "drop", "types", "dates", "separator", "partitioning", "scale", "device", "metrics")
+_VALUE = r"""\[[^\]]*\]|\{[^}]*\}|"[^"]*"|'[^']*'|[\w.]+"""
+
+
+def in_options(text: str) -> str:
+    """Return a message of the library in the words of the command line.
+
+    Messages say ``name must be ...`` of a parameter, and ``name=value`` in a cure; see CONTRIBUTING.md.
+    """
+    text = text.replace("header=False", "--no-header")
+    text = re.sub(rf"(?<![\w-])({'|'.join(_NAMED)})=({_VALUE})", _option_with_value, text)
+    text = re.sub(rf"(?<![\w-])({'|'.join(_NAMED)})(?= must )", r"--\1", text)
+    return re.sub(
+        rf"(?<![\w-])({'|'.join(_RENAMED)})\b(=?)", lambda found: _RENAMED[found[1]] + " " * len(found[2]), text
+    )
+
+
+def _option_with_value(found: re.Match[str]) -> str:
+    try:
+        value = ast.literal_eval(found[2])
+    except (ValueError, SyntaxError):
+        return found[0]
+    if isinstance(value, dict):
+        value = [f"{name}={kind}" for name, kind in value.items()]
+    names = value if isinstance(value, list) else [str(value)]
+    return f"--{found[1]} {shlex.quote(','.join(_quoted(name) for name in names))}"
+
+
+def _quoted(name: str) -> str:
+    """Return a name as a list a,b,c has it; see ``listed``."""
+    return f'"{name}"' if "," in name else name
+
+
+def check_target(option: str, path: str | None, *inputs: str) -> bool:
+    """Return whether a file will be replaced; raise if it cannot or, as an input, must not be written."""
     if path is None or path == "-":
-        return
+        return False
     if not Path(path).parent.is_dir():
         raise ValueError(f"{option} must be in a folder that exists; got {path}. Make {Path(path).parent} first.")
     if Path(path).is_dir():
         raise ValueError(f"{option} must be a file; got the folder {path}.")
+    if Path(path).is_file() and any(Path(one).is_file() and Path(path).samefile(one) for one in inputs):
+        raise ValueError(f"{option} must not be an input of the command; got {path}.")
+    return Path(path).is_file() and Path(path).stat().st_size > 0
+
+
+def check_model_target(path: str | None, *inputs: str) -> bool:
+    """Return whether --out will replace a model; raise if it would replace anything else.
+
+    A model is often fitted anew, and can be; other files are probably named by mistake.
+    """
+    if not check_target("--out", path, *inputs):
+        return False
+    with open(str(path), "rb") as file:
+        if file.read(len(MAGIC)) != MAGIC:
+            raise ValueError(f"--out must be a new file, or a model to replace; got {path}, which is something else.")
+    return True
 
 
 def use_device(learner: Any, device: str | None) -> None:

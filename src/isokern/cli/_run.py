@@ -159,7 +159,7 @@ class Run:
         need(_options(state["learner"]) == _options(self.learner), "learner must have the options of the run")
         self.evaluation = self._evaluation_of(state["learner"]).restore(state["evaluation"])
         need(self.result["n_seen"] <= state["n_rows"], "n_seen must be at most n_rows")
-        is_learned = hasattr(self.learner, "classes_") and state["n_rows"] > 0
+        is_learned = hasattr(self.learner, "n_features_in_") and state["n_rows"] > 0
         need(is_learned or not state["evaluation"]["has_learned"], "learner must have learned rows")
         for name in _COUNTS:
             setattr(self, name, state[name])
@@ -169,11 +169,23 @@ class Run:
 
 
 def _checksums(X: Any, y: Any, before: list[int]) -> list[int]:
-    """Continue the CRC-32 of values, columns, lengths of rows, and labels, however rows are cut into blocks."""
-    arrays = (X.data, X.indices, np.diff(X.indptr)) if sparse.issparse(X) else (X, np.empty(0), np.empty(0))
+    """Continue the CRC-32 of values, columns or text, lengths of rows, and labels, however rows are cut into blocks."""
+    if sparse.issparse(X):
+        arrays = (X.data, X.indices, np.diff(X.indptr))
+    else:
+        arrays = (X, np.empty(0), np.empty(0)) if isinstance(X, np.ndarray) else (*_numbers_and_text(X), np.empty(0))
     labels = "".join(f"{label}\n" for label in y.tolist()).encode()
     parts = [*(np.ascontiguousarray(array) for array in arrays), np.frombuffer(labels, np.uint8)]
     return [zlib.crc32(part.data, checksum) for part, checksum in zip(parts, before, strict=True)]
+
+
+def _numbers_and_text(table: Any) -> tuple[Any, Any]:
+    """Return the numbers of a table of pyarrow, and its text as bytes, row by row."""
+    columns = [np.asarray(column) for column in table.columns]
+    numbers = [column for column in columns if column.dtype.kind != "O"]
+    text = [column.tolist() for column in columns if column.dtype.kind == "O"]
+    lines = "".join(f"{row}\n" for row in zip(*text, strict=True)).encode("utf-8", "surrogatepass")
+    return np.column_stack(numbers) if numbers else np.empty(0), np.frombuffer(lines, np.uint8)
 
 
 def _options(learner: Any) -> Any:

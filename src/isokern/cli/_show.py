@@ -60,6 +60,11 @@ def print_remark(kind: str, text: str, style: str) -> None:
     errors.print(Text.assemble((f"{kind}:", f"bold {style}"), f" {' '.join(text.split())}"), soft_wrap=True)
 
 
+def replaced_text(path: str, is_replaced: bool) -> str:
+    """Return the name of an output, with a word if an older file of this name is gone."""
+    return f"{path} (replaced)" if is_replaced else path
+
+
 def print_facts(facts: Mapping[str, Any]) -> None:
     """Print names and values, one pair per line."""
     width = max(len(name) for name in facts)

@@ -36,7 +36,7 @@ def evaluate(
     """
     learner = isokern.load(model)
     use_device(learner, device)
-    source = source._replace(path=file).with_columns_of(learner)
+    source = source.at(file).with_columns_of(learner)
     source.check_labelled()
     facts = measured(learner, source, metrics, block=block, quiet=quiet)
     if as_json:

@@ -12,7 +12,7 @@ import typer
 import isokern
 from isokern.cli._input import File, Input, label_text
 from isokern.cli._options import Block, Device, Model, Quiet, check_target, use_device, with_groups
-from isokern.cli._show import with_progress
+from isokern.cli._show import print_remark, with_progress
 from isokern.files import replacing
 
 
@@ -33,11 +33,11 @@ def predict(
 
     Example: isokern predict a9a.isokern a9a.t --out a9a.predicted
     """
-    check_target("--out", out)
+    is_replaced = check_target("--out", out, model, file)
     learner = isokern.load(model)
     use_device(learner, device)
     method = _method_name(learner, scores=scores, proba=proba)
-    source = source._replace(path=file).with_columns_of(learner)
+    source = source.at(file).with_columns_of(learner)
     with nullcontext(sys.stdout.buffer) if out == "-" else replacing(out) as target:
         if method != "predict":
             target.write(_csv_line(_scored_classes(learner, method)))
@@ -45,6 +45,8 @@ def predict(
             values = getattr(learner, method)(X)
             target.writelines(_csv_line(row) for row in values.reshape(len(values), -1))
             target.flush()
+    if is_replaced:
+        print_remark("note", f"{out} existed, and was replaced.", "cyan")
 
 
 def _csv_line(values: Iterable[Any]) -> bytes:

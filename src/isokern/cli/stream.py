@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import closing
+from itertools import chain
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.text import Text
 
 import isokern
 from isokern.cli._input import File, Input, listed
 from isokern.cli._method import Learning
-from isokern.cli._options import Block, Metrics, Quiet, check_target, panel, with_groups
+from isokern.cli._options import Block, Metrics, Quiet, check_model_target, check_target, panel, with_groups
 from isokern.cli._outputs import Outputs
 from isokern.cli._run import Run
-from isokern.cli._show import as_text, errors, print_facts, rows_progress
+from isokern.cli._show import as_text, errors, print_facts, print_remark, rows_progress
 from isokern.cli._signals import Interrupts
 from isokern.cli.fit import name_columns
 from isokern.data.lines import is_stream
 
+Blocks = Iterator[tuple[Any, Any]]
 _option = panel("Stream")
 
 
@@ -55,11 +59,20 @@ def stream(
 
     Rows without a label (? in LIBSVM text, an empty field in CSV) are predicted, but not learned.
     """
-    source = source._replace(path=file)
+    source = source.at(file)
     source.check_labelled()
-    check_target("--out", out)
-    _check_options(file, checkpoint=checkpoint, resume=resume, method=learning.method, outputs=[records, predictions])
-    learner = learning.make_learner(is_dense=source.is_dense, initial=initial)
+    outputs = {"records": records, "predictions": predictions}
+    _check_options(file, checkpoint=checkpoint, resume=resume, method=learning.method, outputs=[*outputs.values()])
+    replaced = {"model": out} if check_model_target(out, file) else {}
+    for name, path in outputs.items():
+        if check_target(f"--{name}", path, file) and not resume:
+            replaced[name] = path
+    learning.make_learner(initial=initial)  # wrong options raise before rows are read
+    blocks = source.blocks(block, initial)
+    # The results of a finished run can be shown again without its input.
+    first = None if resume and not os.path.exists(file) else next(blocks, None)
+    learning, kind = learning.guessed(np.empty(0) if first is None else first[1])
+    learner = learning.make_learner(initial=initial)
     settings = {  # what --resume must not change
         "learner": type(learner).__name__,
         **{name: repr(value) for name, value in learner.get_params(deep=False).items()},
@@ -69,35 +82,44 @@ def stream(
         "metrics": listed(metrics),
         "classes": None if classes is None else _parsed_labels(classes),
         "input": [source.kind, source.label, source.chosen_columns, source.is_dense],
+        "table": source.text_settings,
         "records": records,
         "predictions": predictions,
     }
     run = Run(learner, settings, Outputs(records, predictions), folder=checkpoint, every=every)
-    _stream(run, source, out=out, resume=resume, quiet=quiet)
+    said = ({} if first is None else {"kind": kind}) | {name: f"{path} (replaced)" for name, path in replaced.items()}
+    _stream(run, source, chain([] if first is None else [first], blocks), said, out=out, resume=resume, quiet=quiet)
 
 
-def _stream(run: Run, source: Input, *, out: str | None, resume: bool, quiet: bool) -> None:
-    """Process a stream to its end or to an interrupt, and save the model."""
+def _stream(
+    run: Run,
+    source: Input,
+    blocks: Blocks,
+    said: dict[str, Any],
+    *,
+    out: str | None,
+    resume: bool,
+    quiet: bool,
+) -> None:
+    """Process a stream to its end or to an interrupt, save the model, and print the results and what else is said."""
     names = source.feature_names()
     with closing(run), Interrupts().handled() as interrupts:
         run.start(resume=resume)
         try:
-            # The results of a finished run can be shown again without its input.
             if not run.is_done or os.path.exists(source.path):
-                _take_blocks(run, source, interrupts, quiet=quiet)
+                _take_blocks(run, source, blocks, interrupts, quiet=quiet)
         except KeyboardInterrupt:
             run.save()
-            _save_and_print(run, names, out)
+            _save_and_print(run, names, out, said)
             errors.print(f"stopped after {run.n_rows:,} rows", style="yellow")
             raise typer.Exit(128 + (interrupts.number or 2)) from None
-        _save_and_print(run, names, out)
+        _save_and_print(run, names, out, said)
 
 
-def _take_blocks(run: Run, source: Input, interrupts: Interrupts, *, quiet: bool) -> None:
+def _take_blocks(run: Run, source: Input, blocks: Blocks, interrupts: Interrupts, *, quiet: bool) -> None:
     """Predict and learn all blocks after the checkpoint."""
-    blocks = run.skip(source.blocks(run.settings["block"], run.settings["initial"]))
     with rows_progress("Streaming", quiet=quiet) as advance:
-        for X, y in blocks:
+        for X, y in run.skip(blocks):
             if run.is_done:
                 errors.print(Text(f"{source.path} has grown: continuing after row {run.n_rows:,}"), soft_wrap=True)
             with interrupts.deferred():
@@ -105,22 +127,28 @@ def _take_blocks(run: Run, source: Input, interrupts: Interrupts, *, quiet: bool
                     run.learner.set_params(n_initial=max(2, X.shape[0]))  # the stream has no more rows to wait for
                 record = run.take(X, y)
                 run.save_if_due()
-            advance(X.shape[0], f"accuracy {record.accuracy:.4f}" if record.n_labelled else "")
+            is_scored = record.n_labelled and record.accuracy is not None
+            advance(X.shape[0], f"accuracy {record.accuracy:.4f}" if is_scored else "")
     if not run.n_rows:
         raise ValueError(f"{source.path} must have rows; got none.")
+    if run.n_rows < run.settings["initial"]:
+        cure = f"Choose a smaller --initial to measure the learner; got {run.settings['initial']:,}."
+        remark = f"{source.path} has only {run.n_rows:,} rows, which were all learned, but not predicted. {cure}"
+        print_remark("warning", remark, "yellow")
     if not run.is_done:
         with interrupts.deferred():
             run.finish()
             run.save()
 
 
-def _save_and_print(run: Run, names: list[str] | None, out: str | None) -> None:
+def _save_and_print(run: Run, names: list[str] | None, out: str | None, said: dict[str, Any]) -> None:
     """Save the model and print the results; on standard error if standard output has records or predictions."""
     if out is not None and run.n_rows:
         name_columns(run.learner, names)
         isokern.save(run.learner, out)
-    result = run.result if run.n_rows else {}
-    facts = {"rows": run.n_rows, **result, **run.seconds} | ({} if out is None else {"model": out})
+    # A regressor has no accuracy, and some learners have no support vectors.
+    result = {name: value for name, value in run.result.items() if value is not None} if run.n_rows else {}
+    facts = {"rows": run.n_rows, **result, **run.seconds} | ({} if out is None else {"model": out}) | said
     if "-" in (run.settings["records"], run.settings["predictions"]):
         lines = (f"{name}: {as_text(value)}" for name, value in facts.items())
         errors.print("\n".join(lines), markup=False, soft_wrap=True)
