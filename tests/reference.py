@@ -71,91 +71,82 @@ def category_goes_right(code, seed):
     return bool(hash_ & 1)
 
 
-def missing_goes_right(key, node):
-    """Return the side of missing values at a node of a numeric column."""
-    return bool(mix(key ^ mix((node // 64 + STEP) & MASK)) >> node % 64 & 1)
+def choose_split(values, is_categorical, draws):
+    """Return the split of a column, whether missing numbers go right, and which values go left; None if constant."""
+    is_missing = np.isnan(values)
+    if is_categorical:
+        codes = np.where(is_missing, 0, values)
+        for _ in range(64 if len(set(codes)) > 1 else 0):
+            seed = draws.next() >> 32
+            goes_right = np.array([category_goes_right(code, seed) for code in codes])
+            if 0 < goes_right.sum() < len(codes):
+                return float(seed), False, ~goes_right
+        return None
+    present = values[~is_missing]
+    if len(present) == 0 or (present.min() == present.max() and not is_missing.any()):
+        return None
+    lower, upper = present.min(), present.max()
+    if lower == upper:
+        split, missing_right = np.inf, True
+    else:
+        u = draws.unit()
+        split = (1.0 - u) * lower + u * upper
+        split = split if lower < split <= upper else upper
+        missing_right = (present < split).sum() <= (present >= split).sum()
+    return float(split), missing_right, np.where(is_missing, not missing_right, values < split)
 
 
-class Grower:
-    """Grow one isolation tree: nested (column, split, node, left, right); a leaf is the index of its first point."""
-
-    def __init__(self, key, max_depth=None, categorical=()):
-        self.key, self.max_depth, self.categorical = key, max_depth, categorical
-        self.n_nodes = 1
-
-    def grow(self, points, key, columns, names, depth=0, node=0):
-        draws = Draws(key)
-        if len(points) == 1 or (self.max_depth is not None and depth >= self.max_depth):
-            return int(names[0])
-        while columns:
-            k = draws.below(len(columns))
-            split, goes_left = self.split(points[:, columns[k]].astype(float), columns[k], node, draws)
-            if split is not None:
-                break
-            columns[k] = columns[-1]
-            columns.pop()
-        else:
-            return int(names[0])
-        column, left_node = columns[k], self.n_nodes
-        self.n_nodes += 2
-        left_is_larger = 2 * goes_left.sum() >= len(points)
-        smaller = points[~goes_left] if left_is_larger else points[goes_left]
-        own = nonzero_columns(smaller) if np.count_nonzero(smaller) < len(columns) else list(columns)
-        children = {}
-        # The smaller child is grown first. The larger child changes the shared list of columns.
-        for is_left in (not left_is_larger, left_is_larger):
-            side = goes_left if is_left else ~goes_left
-            child_key = mix(key ^ (LEFT_KEY if is_left else RIGHT_KEY))
-            child_columns = columns if is_left == left_is_larger else own
-            child_node = left_node + (not is_left)
-            children[is_left] = self.grow(points[side], child_key, child_columns, names[side], depth + 1, child_node)
-        return column, split, node, children[True], children[False]
-
-    def split(self, values, column, node, draws):
-        """Return the split of a column and which values go left; None if the column is constant."""
-        is_missing = np.isnan(values)
-        if column in self.categorical:
-            codes = np.where(is_missing, 0, values)
-            for _ in range(64 if len(set(codes)) > 1 else 0):
-                seed = draws.next() >> 32
-                goes_right = np.array([category_goes_right(code, seed) for code in codes])
-                if 0 < goes_right.sum() < len(codes):
-                    return float(seed), ~goes_right
-            return None, None
-        present = values[~is_missing]
-        if len(present) == 0 or (present.min() == present.max() and not is_missing.any()):
-            return None, None
-        lower, upper, is_right = present.min(), present.max(), missing_goes_right(self.key, node)
-        if lower == upper:
-            split = np.inf if is_right else -np.inf
-        else:
-            u = draws.unit()
-            split = (1.0 - u) * lower + u * upper
-            split = split if lower < split <= upper else upper
-        return float(split), np.where(is_missing, not is_right, values < split)
+def grow_tree(points, key, max_depth=None, depth=0, columns=None, names=None, categorical=()):
+    """Return a tree of nested (column, split, missing_right, left, right); a leaf is the index of its first point."""
+    columns = nonzero_columns(points) if columns is None else columns
+    names = np.arange(len(points)) if names is None else names
+    draws = Draws(key)
+    if len(points) == 1 or (max_depth is not None and depth >= max_depth):
+        return int(names[0])
+    while columns:
+        k = draws.below(len(columns))
+        chosen = choose_split(points[:, columns[k]].astype(float), columns[k] in categorical, draws)
+        if chosen is not None:
+            break
+        columns[k] = columns[-1]
+        columns.pop()
+    else:
+        return int(names[0])
+    column, (split, missing_right, goes_left) = columns[k], chosen
+    left_is_larger = 2 * goes_left.sum() >= len(points)
+    smaller = points[~goes_left] if left_is_larger else points[goes_left]
+    own = nonzero_columns(smaller) if np.count_nonzero(smaller) < len(columns) else list(columns)
+    # The larger child changes the shared list of columns, so the smaller child has a list of its own.
+    children = [
+        grow_tree(points[side], mix(key ^ child_key), max_depth, depth + 1, child_columns, names[side], categorical)
+        for side, child_key, child_columns in (
+            (goes_left, LEFT_KEY, columns if left_is_larger else own),
+            (~goes_left, RIGHT_KEY, own if left_is_larger else columns),
+        )
+    ]
+    return column, split, missing_right, *children
 
 
-def descend(tree, row, key=0, categorical=()):
+def descend(tree, row, categorical=()):
     """Return the leaf of a row."""
     while not isinstance(tree, int):
-        column, split, node, left, right = tree
+        column, split, missing_right, left, right = tree
         value = float(row[column])
         if column in categorical:
             goes_right = category_goes_right(0 if np.isnan(value) else value, split)
         else:
-            goes_right = missing_goes_right(key, node) if np.isnan(value) else not value < split
+            goes_right = missing_right if np.isnan(value) else not value < split
         tree = right if goes_right else left
     return tree
 
 
 def tree_cells(X, D, n_partitionings, n_cells, seed, max_depth=None, categorical=()):
     """Return the cells of the rows of X in isolation trees grown on samples of D."""
-    cells = []
-    for i, rows in enumerate(draw_samples(len(D), n_partitionings, n_cells, seed)):
-        key = stream_key(seed, 2, i)
-        tree = Grower(key, max_depth, categorical).grow(D[rows], key, nonzero_columns(D[rows]), np.arange(n_cells))
-        cells.append([descend(tree, row, key, categorical) for row in X])
-    return np.array(cells).T
+    samples = draw_samples(len(D), n_partitionings, n_cells, seed)
+    trees = [
+        grow_tree(D[rows], stream_key(seed, 2, i), max_depth, categorical=categorical) for i, rows in enumerate(samples)
+    ]
+    return np.array([[descend(tree, row, categorical) for tree in trees] for row in X])
 
 
 def squared_distances(X, D):

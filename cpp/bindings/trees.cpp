@@ -32,19 +32,19 @@ auto grow_trees(const RowsArgument &rows, const Table<std::int64_t> &samples, st
             any);
     }
     return nb::make_tuple(to_array(std::move(forest.split)), to_array(std::move(forest.column)),
-                          to_array(std::move(forest.left)), to_array(std::move(forest.starts)),
-                          to_array(std::move(forest.keys)));
+                          to_array(std::move(forest.left)), to_array(std::move(forest.missing_right)),
+                          to_array(std::move(forest.starts)));
 }
 
 TreeMap make_tree_map(const Vector<double> &split, const Vector<std::int32_t> &column, const Vector<std::int32_t> &left,
-                      const Vector<std::int64_t> &starts, const Vector<std::uint64_t> &keys,
+                      const Vector<std::uint8_t> &missing_right, const Vector<std::int64_t> &starts,
                       const Vector<std::int32_t> &categorical, std::int64_t n_columns, std::int64_t n_cells) {
     const std::size_t n_nodes = split.size();
-    if (column.size() != n_nodes || left.size() != n_nodes || starts.size() < 2 || keys.size() + 1 != starts.size() ||
+    if (column.size() != n_nodes || left.size() != n_nodes || missing_right.size() != n_nodes || starts.size() < 2 ||
         starts.data()[starts.size() - 1] != static_cast<std::int64_t>(n_nodes))
         throw std::invalid_argument("the arrays of a forest must have the same length.");
     const nb::gil_scoped_release release;
-    return TreeMap(split.data(), column.data(), left.data(), starts.data(), {keys.data(), keys.size()},
+    return TreeMap(split.data(), column.data(), left.data(), missing_right.data(), {starts.data(), starts.size()},
                    {categorical.data(), categorical.size()}, n_columns, n_cells);
 }
 
@@ -91,12 +91,14 @@ void register_trees(nb::module_ &m) {
         .def(
             "__init__",
             [](TreeMap *self, const Vector<double> &split, const Vector<std::int32_t> &column,
-               const Vector<std::int32_t> &left, const Vector<std::int64_t> &starts, const Vector<std::uint64_t> &keys,
-               const Vector<std::int32_t> &categorical, std::int64_t n_columns, std::int64_t n_cells) {
-                new (self) TreeMap(make_tree_map(split, column, left, starts, keys, categorical, n_columns, n_cells));
+               const Vector<std::int32_t> &left, const Vector<std::uint8_t> &missing_right,
+               const Vector<std::int64_t> &starts, const Vector<std::int32_t> &categorical, std::int64_t n_columns,
+               std::int64_t n_cells) {
+                new (self)
+                    TreeMap(make_tree_map(split, column, left, missing_right, starts, categorical, n_columns, n_cells));
             },
-            "split"_a.noconvert(), "column"_a.noconvert(), "left"_a.noconvert(), "starts"_a.noconvert(),
-            "keys"_a.noconvert(), "categorical"_a.noconvert(), "n_columns"_a, "n_cells"_a)
+            "split"_a.noconvert(), "column"_a.noconvert(), "left"_a.noconvert(), "missing_right"_a.noconvert(),
+            "starts"_a.noconvert(), "categorical"_a.noconvert(), "n_columns"_a, "n_cells"_a)
         .def("apply", &find_cells, "rows"_a.noconvert(), "cells"_a.noconvert(), "threads"_a);
 }
 

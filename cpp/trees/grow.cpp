@@ -36,11 +36,13 @@ double split_between(double lower, double upper, double u) {
 struct Tree {
     double *split;
     std::int32_t *column, *left;
+    std::uint8_t *missing_right;
     std::int32_t n_nodes = 0;
 
     std::int32_t add_node() {
         split[n_nodes] = 0.0;
         column[n_nodes] = left[n_nodes] = 0;
+        missing_right[n_nodes] = 0;
         return n_nodes++;
     }
 };
@@ -54,7 +56,6 @@ template <class Sample> class Grower {
     //   in: rows (the sample), key of the root's random stream      out: tree
     std::int32_t grow(RowNumbers rows, std::uint64_t key, Tree tree) {
         tree_ = tree;
-        key_ = key;
         take(rows);
         Node root{0, static_cast<std::int32_t>(rows.size()), 0, key, tree_.add_node(), 0, 0};
         slots_.resize(static_cast<std::size_t>(sample_.n_slots()));
@@ -69,6 +70,8 @@ template <class Sample> class Grower {
     }
 
   private:
+    static constexpr bool kIsMixed = requires(const Sample sample) { sample.is_categorical(0); };
+
     struct Node {
         std::int32_t begin, end; // its points: points_[begin .. end)
         std::int64_t depth;
@@ -116,6 +119,7 @@ template <class Sample> class Grower {
         tree_.split[node.index] = split_;
         tree_.column[node.index] = sample_.column(slot_);
         tree_.left[node.index] = left;
+        tree_.missing_right[node.index] = kIsMixed ? missing_right_ : node.end - middle >= middle - node.begin;
 
         Node first = node, second = node;
         first.end = second.begin = middle;
@@ -144,11 +148,11 @@ template <class Sample> class Grower {
 
     bool choose_split(const Node &node, Draws &draws) {
         const Points points = points_of(node);
-        if constexpr (requires { sample_.is_categorical(slot_); }) {
+        if constexpr (kIsMixed) {
             sample_.gather(slot_, points, values_.data());
             sides_at_ = 0.5; // values_ become 0 or 1
             return sample_.is_categorical(slot_) ? choose_categories(points.size(), draws)
-                                                 : choose_number(points.size(), node.index, draws);
+                                                 : choose_number(points.size(), draws);
         } else {
             const auto range = sample_.gather(slot_, points, place_.data(), values_.data());
             if (!(range.lower < range.upper))
@@ -158,8 +162,9 @@ template <class Sample> class Grower {
         }
     }
 
-    // A split of numbers, some of which may be missing. If all present ones are equal, it parts them from the missing.
-    bool choose_number(std::size_t n, std::int32_t node, Draws &draws) {
+    // A split of numbers, some of which may be missing: these go with most of the others. If all of the others are
+    // equal, it parts them from the missing.
+    bool choose_number(std::size_t n, Draws &draws) {
         constexpr double kInfinity = std::numeric_limits<double>::infinity();
         Range<double> range{kInfinity, -kInfinity};
         std::size_t n_missing = 0;
@@ -170,12 +175,12 @@ template <class Sample> class Grower {
         const bool is_constant = !(range.lower < range.upper);
         if (is_constant && (n_missing == 0 || n_missing == n))
             return false;
-        const bool missing_right = missing_goes_right(key_, node);
-        split_ = !is_constant    ? split_between(range.lower, range.upper, draws.unit())
-                 : missing_right ? kInfinity
-                                 : -kInfinity;
+        split_ = is_constant ? kInfinity : split_between(range.lower, range.upper, draws.unit());
+        const auto n_left = std::count_if(values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(n),
+                                          [&](auto value) { return value < split_; });
+        missing_right_ = is_constant || 2 * static_cast<std::size_t>(n_left) <= n - n_missing;
         for (std::size_t k = 0; k < n; ++k)
-            values_[k] = std::isnan(values_[k]) ? missing_right : !(values_[k] < split_);
+            values_[k] = std::isnan(values_[k]) ? missing_right_ : !(values_[k] < split_);
         return true;
     }
 
@@ -258,9 +263,9 @@ template <class Sample> class Grower {
     std::vector<std::int32_t> place_;  // the inverse of points_
     std::vector<typename Sample::Number> values_;
     std::vector<std::int32_t> right_;
-    std::uint64_t key_ = 0; // of the tree
     std::int32_t slot_ = 0;
     double split_ = 0.0, sides_at_ = 0.0;
+    bool missing_right_ = false;
 };
 
 // Compacts the forest: tree i moves from i * most, where it had room for `most` nodes, to the end of tree i - 1.
@@ -276,6 +281,7 @@ void join(Forest &forest, const std::vector<std::int32_t> &n_nodes, std::int64_t
         move(forest.split);
         move(forest.column);
         move(forest.left);
+        move(forest.missing_right);
         forest.starts.push_back(to + n_nodes[i]);
     }
     const auto cut = [n = static_cast<std::size_t>(forest.starts.back())](auto &values) {
@@ -286,6 +292,7 @@ void join(Forest &forest, const std::vector<std::int32_t> &n_nodes, std::int64_t
     cut(forest.split);
     cut(forest.column);
     cut(forest.left);
+    cut(forest.missing_right);
 }
 
 template <class Sample, class Rows>
@@ -296,16 +303,15 @@ Forest grow(const Rows &rows, const typename Sample::Shared &shared, const std::
     forest.split.resize(static_cast<std::size_t>(n_trees * most));
     forest.column.resize(forest.split.size());
     forest.left.resize(forest.split.size());
-    for (std::int64_t i = 0; i < n_trees; ++i)
-        forest.keys.push_back(stream_key(seed, Purpose::tree, static_cast<std::uint64_t>(i)));
+    forest.missing_right.resize(forest.split.size());
     std::vector<std::int32_t> n_nodes(static_cast<std::size_t>(n_trees));
     parallel_tiles(n_trees, 1, threads, [&] {
         return [&, grower = Grower(Sample(rows, shared), max_depth)](std::int64_t i, std::int64_t) mutable {
             const RowNumbers sample(samples + i * sample_size, static_cast<std::size_t>(sample_size));
             const std::int64_t root = i * most;
-            n_nodes[i] =
-                grower.grow(sample, forest.keys[i],
-                            {forest.split.data() + root, forest.column.data() + root, forest.left.data() + root});
+            n_nodes[i] = grower.grow(sample, stream_key(seed, Purpose::tree, static_cast<std::uint64_t>(i)),
+                                     {forest.split.data() + root, forest.column.data() + root,
+                                      forest.left.data() + root, forest.missing_right.data() + root});
         };
     });
     join(forest, n_nodes, most);

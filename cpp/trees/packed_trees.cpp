@@ -17,7 +17,7 @@ static constexpr std::int64_t kSmallTree = 2048;     // nodes of a tree, on aver
 static constexpr std::int64_t kTileValues = 1 << 17; // float32 values of a tile: half a megabyte
 
 PackedTrees::PackedTrees(const double *split, const std::int32_t *column, const std::int32_t *left,
-                         const std::vector<std::int64_t> &starts, const std::vector<std::uint64_t> &keys,
+                         const std::vector<std::int64_t> &starts, const std::uint8_t *missing_right,
                          const std::vector<bool> &is_categorical, std::int64_t n_cells) {
     const auto n_trees = static_cast<std::int64_t>(starts.size()) - 1;
     std::int64_t largest = 0;
@@ -39,7 +39,7 @@ PackedTrees::PackedTrees(const double *split, const std::int32_t *column, const 
     }
     for (Segment &segment : segments_) {
         segment.first_word = std::ssize(missing_right_);
-        note_missing(segment, keys);
+        note_missing(segment, missing_right);
         const std::int64_t n_nodes = starts[segment.end_tree] - starts[segment.first_tree];
         parallel_each(segment.end_tree - segment.first_tree, n_nodes,
                       [&](std::int64_t k) { pack(split, column, left, segment, segment.first_tree + k); });
@@ -59,17 +59,12 @@ void PackedTrees::order_columns(const std::vector<bool> &is_categorical) {
 }
 
 // Appends a bit for each node of a segment. The bits of leaves mean nothing.
-void PackedTrees::note_missing(const Segment &segment, const std::vector<std::uint64_t> &keys) {
+void PackedTrees::note_missing(const Segment &segment, const std::uint8_t *missing_right) {
     const std::int64_t first_node = starts_[segment.first_tree], n_nodes = starts_[segment.end_tree] - first_node;
     missing_right_.resize(missing_right_.size() + static_cast<std::size_t>((n_nodes + 31) / 32));
     std::uint32_t *words = missing_right_.data() + segment.first_word;
-    for (std::int64_t tree = segment.first_tree; tree < segment.end_tree; ++tree) {
-        std::uint64_t sides = 0;
-        for (std::int64_t k = 0, at = starts_[tree] - first_node; k < starts_[tree + 1] - starts_[tree]; ++k, ++at) {
-            sides = k % 64 == 0 ? missing_sides(keys[tree], k / 64) : sides >> 1;
-            words[at / 32] |= static_cast<std::uint32_t>(sides & 1) << at % 32;
-        }
-    }
+    for (std::int64_t k = 0; k < n_nodes; ++k)
+        words[k / 32] |= static_cast<std::uint32_t>(missing_right[first_node + k] != 0) << k % 32;
 }
 
 // Packs the nodes of one tree:  link = child << kColumnBits | column,  with children counted from the segment's start.

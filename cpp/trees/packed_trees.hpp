@@ -24,7 +24,7 @@ class PackedTrees {
 
     // Nodes as in TreeMap. If columns, cells or nodes of a tree are too many for the packed format, are_none() is true.
     PackedTrees(const double *split, const std::int32_t *column, const std::int32_t *left,
-                const std::vector<std::int64_t> &starts, const std::vector<std::uint64_t> &keys,
+                const std::vector<std::int64_t> &starts, const std::uint8_t *missing_right,
                 const std::vector<bool> &is_categorical, std::int64_t n_cells);
 
     bool are_none() const { return segments_.empty(); }
@@ -45,7 +45,7 @@ class PackedTrees {
     void order_columns(const std::vector<bool> &is_categorical);
     void pack(const double *split, const std::int32_t *column, const std::int32_t *left, const Segment &segment,
               std::int64_t tree);
-    void note_missing(const Segment &segment, const std::vector<std::uint64_t> &keys);
+    void note_missing(const Segment &segment, const std::uint8_t *missing_right);
     TopNodes top_of(std::int64_t tree, std::int64_t first_node) const;
 
     RawVector<PackedNode> nodes_; // links count from the first node of the segment

@@ -1,11 +1,11 @@
 // Where a split sends a value: numbers, missing values and categories.
 //
-// In: the value of a row in the split's column, the split, the node. Out: left or right. A number goes left if it is
-// less than the split. A missing value (NaN) of a numeric column goes to a random side, which depends on the tree's key
-// and the node alone, so that trees grown on complete rows know what to do with incomplete ones. A category is a code
-// from 1 to 2^32 - 1, a hash of its name. Its side is one bit of a hash of the code and the split, which is a random
-// seed: a random subset of all categories, those never seen included, without a table. A missing category is the code
-// 0.
+// In: the value of a row in the split's column, the split. Out: left or right. A number goes left if it is less than
+// the split. A missing value (NaN) of a numeric column goes to the side of most sampled points, which each node
+// remembers. So it stays among typical values; a random side would send it among outliers half of the time. A category
+// is a code from 1 to 2^32 - 1, a hash of its name. Its side is one bit of a hash of the code and the split, which is a
+// random seed: a random subset of all categories, those never seen included, without a table. A missing category is the
+// code 0.
 #pragma once
 
 #include <algorithm>
@@ -45,16 +45,6 @@ inline bool category_goes_right(std::uint32_t code, std::uint32_t seed) {
         hash ^= hash >> kCategoryShift;
     }
     return hash & 1;
-}
-
-// The sides of missing values at 64 nodes of a tree, one bit each: whether node 64 k + b sends them right is bit b.
-//   in: key of the tree's random stream, k
-inline std::uint64_t missing_sides(std::uint64_t key, std::int64_t k) {
-    return mix(key ^ mix(static_cast<std::uint64_t>(k) + kStep));
-}
-
-inline bool missing_goes_right(std::uint64_t key, std::int64_t node) {
-    return missing_sides(key, node / 64) >> node % 64 & 1;
 }
 
 } // namespace isokern

@@ -60,13 +60,12 @@ static void check_parents(const std::int32_t *left, std::int64_t size) {
         throw std::invalid_argument("a tree's node must have one parent; got two.");
 }
 
-TreeMap::TreeMap(const double *split, const std::int32_t *column, const std::int32_t *left, const std::int64_t *starts,
-                 std::span<const std::uint64_t> keys, std::span<const std::int32_t> categorical, std::int64_t n_columns,
-                 std::int64_t n_cells)
+TreeMap::TreeMap(const double *split, const std::int32_t *column, const std::int32_t *left,
+                 const std::uint8_t *missing_right, std::span<const std::int64_t> starts,
+                 std::span<const std::int32_t> categorical, std::int64_t n_columns, std::int64_t n_cells)
     : n_columns_(n_columns), is_categorical_(static_cast<std::size_t>(n_columns)),
-      has_categories_(!categorical.empty()), starts_(starts, starts + keys.size() + 1),
-      keys_(keys.begin(), keys.end()) {
-    const auto n_trees = static_cast<std::int64_t>(keys.size());
+      has_categories_(!categorical.empty()), starts_(starts.begin(), starts.end()) {
+    const auto n_trees = std::ssize(starts) - 1;
     for (const std::int32_t column : categorical) {
         if (column < 0 || column >= n_columns)
             throw std::invalid_argument("categorical columns must be numbers of columns.");
@@ -79,10 +78,10 @@ TreeMap::TreeMap(const double *split, const std::int32_t *column, const std::int
                     n_cells);
         check_parents(left + starts[i], starts[i + 1] - starts[i]);
     });
-    packed_ = PackedTrees(split, column, left, starts_, keys_, is_categorical_, n_cells);
+    packed_ = PackedTrees(split, column, left, starts_, missing_right, is_categorical_, n_cells);
     if (packed_.are_none())
         for (std::int64_t k = 0; k < starts[n_trees]; ++k)
-            nodes_.push_back({split[k], column[k], left[k]});
+            nodes_.push_back({split[k], column[k], left[k], missing_right[k] != 0});
     if (!has_categories_ && (!can_write_out() || share_on_zero_paths(split, left, starts_) >= kPeeling))
         zero_paths_ = ZeroPaths(split, column, left, starts_, n_columns);
 }
@@ -91,11 +90,10 @@ TreeMap::TreeMap(const double *split, const std::int32_t *column, const std::int
 bool TreeMap::can_write_out() const { return n_columns_ <= kFewColumns && !packed_.are_none(); }
 
 // Where a node of unpacked trees sends a value.
-template <class Value> bool TreeMap::goes_right(std::int64_t tree, std::int32_t at, Value value) const {
-    const Node &node = nodes_[starts_[tree] + at];
+template <class Value> bool TreeMap::goes_right(const Node &node, Value value) const {
     if (has_categories_ && is_categorical_[node.column])
         return category_goes_right(category_code(value), static_cast<std::uint32_t>(node.split));
-    return std::isnan(value) ? missing_goes_right(keys_[tree], at) : !(value < node.split);
+    return std::isnan(value) ? node.missing_right : !(value < node.split);
 }
 
 // Whether these rows use zero paths: they cannot be densified, or are expected to be slower that way.
@@ -136,8 +134,7 @@ template <class Rows, class Cell> class TreeMap::DenseWorker {
             for (int g = 0; g < group; ++g) {
                 const Node &node = nodes[at[g]];
                 const bool is_inner = node.left >= 0;
-                const std::int32_t next =
-                    node.left + map_.goes_right(tree, at[g], row[g * rows_.n_columns + node.column]);
+                const std::int32_t next = node.left + map_.goes_right(node, row[g * rows_.n_columns + node.column]);
                 at[g] = is_inner ? next : at[g];
                 is_moving |= is_inner;
             }

@@ -23,8 +23,8 @@ struct Forest {
     RawVector<double> split;
     RawVector<std::int32_t> column;
     RawVector<std::int32_t> left;
-    std::vector<std::int64_t> starts; // n_trees + 1
-    std::vector<std::uint64_t> keys;  // of the trees' random streams
+    RawVector<std::uint8_t> missing_right; // whether an inner node of a numeric column sends missing values right
+    std::vector<std::int64_t> starts;      // n_trees + 1
 };
 
 // Grows one tree on each sample. A node draws a column uniformly from those that are not constant among its points, and
@@ -43,10 +43,10 @@ Forest grow_trees(const CsrRows<Value> &rows, const std::int64_t *samples, std::
 // A forest prepared for mapping rows. The constructor throws if a node points outside of its tree, columns or cells.
 class TreeMap {
   public:
-    //   keys: of the trees' random streams      categorical: columns that hold categories (splits.hpp)
-    TreeMap(const double *split, const std::int32_t *column, const std::int32_t *left, const std::int64_t *starts,
-            std::span<const std::uint64_t> keys, std::span<const std::int32_t> categorical, std::int64_t n_columns,
-            std::int64_t n_cells);
+    //   in: the arrays of a Forest; columns that hold categories (splits.hpp)
+    TreeMap(const double *split, const std::int32_t *column, const std::int32_t *left,
+            const std::uint8_t *missing_right, std::span<const std::int64_t> starts,
+            std::span<const std::int32_t> categorical, std::int64_t n_columns, std::int64_t n_cells);
 
     std::int64_t n_trees() const { return static_cast<std::int64_t>(starts_.size()) - 1; }
 
@@ -58,6 +58,7 @@ class TreeMap {
         double split;
         std::int32_t column;
         std::int32_t left;
+        bool missing_right;
     };
     template <class Rows, class Cell> class DenseWorker;
     template <class Value, class Cell> class DensifyingWorker;
@@ -66,14 +67,13 @@ class TreeMap {
     template <class Value, class Cell> void map_rows(const CsrRows<Value> &rows, Cell *cells, int threads) const;
 
     bool can_write_out() const;
-    template <class Value> bool goes_right(std::int64_t tree, std::int32_t at, Value value) const;
+    template <class Value> bool goes_right(const Node &node, Value value) const;
     template <class Value> bool follow_zero_paths(const CsrRows<Value> &rows) const;
 
     std::int64_t n_columns_;
     std::vector<bool> is_categorical_;
     bool has_categories_;
     std::vector<std::int64_t> starts_;
-    std::vector<std::uint64_t> keys_;
     PackedTrees packed_;
     std::vector<Node> nodes_; // for dense rows if the trees cannot be packed
     ZeroPaths zero_paths_;    // for sparse rows, if they can be faster there

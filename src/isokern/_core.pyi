@@ -14,7 +14,7 @@ def draw_samples(n_rows: int, n_partitionings: int, sample_size: int, seed: int)
 def category_codes(values: list[Any], name_of: Callable[[Any], str | None]) -> NDArray[np.float64]: ...
 def grow_trees(
     rows: Rows, samples: NDArray[np.int64], max_depth: int, seed: int, categorical: NDArray[np.int32], threads: int
-) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.uint64]]: ...
+) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int32], NDArray[np.uint8], NDArray[np.int64]]: ...
 def match_cells(first: Cells, second: Cells, shares: Real, threads: int) -> None: ...
 @overload
 def find_nonfinite(values: NDArray[np.float32], allow_nan: bool = False) -> int: ...
@@ -28,8 +28,8 @@ class TreeMap:
         split: NDArray[np.float64],
         column: NDArray[np.int32],
         left: NDArray[np.int32],
+        missing_right: NDArray[np.uint8],
         starts: NDArray[np.int64],
-        keys: NDArray[np.uint64],
         categorical: NDArray[np.int32],
         n_columns: int,
         n_cells: int,

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from isokern.files import replacing
 
 FORMAT = 2
-MAGIC = b"\x89isokern"
+_MAGIC = b"\x89isokern"
 _PREAMBLE = struct.Struct("<8sI36sQQ")
 _ALIGNMENT = 64
 _DIGEST_SIZE = 32
@@ -58,7 +58,7 @@ def write_container(path: str | os.PathLike[str], header: Any, arrays: Sequence[
     size = _PREAMBLE.size + _padded(len(text)) + sum(_padded(array.nbytes) for array in arrays) + _DIGEST_SIZE
     digest = hashlib.blake2b(digest_size=_DIGEST_SIZE)
     with _replacing(path) as file:
-        parts = [_PREAMBLE.pack(MAGIC, FORMAT, version.encode(), len(text), size), text, *map(_bytes_of, arrays)]
+        parts = [_PREAMBLE.pack(_MAGIC, FORMAT, version.encode(), len(text), size), text, *map(_bytes_of, arrays)]
         for part in parts:
             for piece in (part, bytes(_padded(len(part)) - len(part))):
                 digest.update(piece)
@@ -122,7 +122,7 @@ class ContainerReader:
 
     def _check_preamble(self) -> int:
         preamble = self._file.read(_PREAMBLE.size)
-        if preamble[: len(MAGIC)] != MAGIC[: len(preamble)] or not preamble:
+        if preamble[: len(_MAGIC)] != _MAGIC[: len(preamble)] or not preamble:
             raise BadFileError("not an isokern file")
         if len(preamble) < _PREAMBLE.size:
             raise BadFileError("truncated")

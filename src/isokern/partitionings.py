@@ -50,7 +50,7 @@ class IsolationTrees(Part):
 
     ``arrays`` holds the nodes of all trees, one tree after the other; ``starts`` has the index of each root. An inner
     node sends a row to ``left`` if its value in ``column`` is below ``split``, else to ``left + 1``. A leaf stores
-    ``-1 - cell`` in ``left``. ``keys`` are the keys of the trees' random streams, which decide where missing values go.
+    ``-1 - cell`` in ``left``. ``missing_right`` tells whether an inner node sends missing numbers to ``left + 1``.
     ``categorical`` are the numbers of the columns that hold codes of categories.
     """
 
@@ -84,7 +84,7 @@ class IsolationTrees(Part):
         """Grow one tree on each sample of rows."""
         depth, columns = -1 if max_depth is None else max_depth, np.fromiter(categorical, dtype=np.int32)
         arrays = _core.grow_trees(rows, samples, depth, seed, columns, threads)
-        names = ("split", "column", "left", "starts", "keys")
+        names = ("split", "column", "left", "missing_right", "starts")
         return cls(n_columns(rows), samples.shape[1], dict(zip(names, arrays, strict=True)), columns)
 
     def apply(self, rows: CoreRows, cells: NDArray[Any], threads: int) -> None:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from isokern.container import MAGIC
+from isokern.container import is_container
 from isokern.devices import is_compiled_core, torch_device
 
 Command = Callable[..., None]
@@ -128,9 +128,8 @@ def check_model_target(path: str | None, *inputs: str) -> bool:
     """
     if not check_target("--out", path, *inputs):
         return False
-    with open(str(path), "rb") as file:
-        if file.read(len(MAGIC)) != MAGIC:
-            raise ValueError(f"--out must be a new file, or a model to replace; got {path}, which is something else.")
+    if not is_container(str(path)):
+        raise ValueError(f"--out must be a new file, or a model to replace; got {path}, which is something else.")
     return True
 
 

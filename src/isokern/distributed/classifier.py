@@ -25,7 +25,7 @@ from isokern.distributed.survey import Survey
 from isokern.feature_map import IsolationKernel
 from isokern.learners import IKOGDClassifier
 from isokern.learners.classes import ClassBook
-from isokern.learners.kernel_source import KernelSource, draw_seed
+from isokern.learners.kernel_source import KernelSource, draw_seed, take_columns
 
 _MOST_HELD_OUT = 10_000
 _logger = logging.getLogger("isokern.distributed")
@@ -250,9 +250,7 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator[IKOGDClassifier]):
             survey.fit_kernel(kernel)
         else:
             check_columns(survey.rows, survey.names, kernel)
-        learner.n_features_in_, learner.is_categorical_ = kernel.n_features_in_, kernel.is_categorical_
-        if survey.names is not None:
-            learner.feature_names_in_ = survey.names
+        take_columns(learner, kernel)
         learner.begin(book, kernel)
 
 

@@ -15,7 +15,7 @@ from isokern.engines import engine_of
 from isokern.feature_map import IsolationKernel
 from isokern.learners.classes import ClassBook
 from isokern.learners.commits import BLOCK, blocks, commit, one_at_a_time, one_view
-from isokern.learners.kernel_source import KernelSource, check_same_map, read_cells, share_starts
+from isokern.learners.kernel_source import KernelSource, check_same_map, read_cells, share_starts, take_columns
 from isokern.learners.one_vs_rest import OneVsRest
 from isokern.learners.parameters import check_class_weight, check_n_initial
 from isokern.learners.steps import CLASSIFIER_LOSSES, Steps, check_cell_steps
@@ -249,7 +249,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         if hasattr(self, "learned_"):
             check_same_map(kernel.map_, self.learned_.model.starts)
             return batch, self._has_new(batch.targets, classes)
-        self.n_features_in_, self.is_categorical_ = kernel.n_features_in_, kernel.is_categorical_
+        take_columns(self, kernel)
         book = ClassBook.of(batch.targets, classes, takes_new=True)
         return self._begin_with(batch, book, kernel, BLOCK), True
 

@@ -118,6 +118,13 @@ def _defaults(learner: Any) -> dict[str, Any]:
     return {name: parameters[name].default for name in KERNEL_PARAMETERS}
 
 
+def take_columns(learner: Any, kernel: IsolationKernel) -> None:
+    """Give a learner the columns of a fitted kernel, as if it had read rows itself."""
+    for name in ("n_features_in_", "is_categorical_", "feature_names_in_"):
+        if hasattr(kernel, name):
+            setattr(learner, name, getattr(kernel, name))
+
+
 def draw_seed(rng: np.random.RandomState) -> int:
     """Return a seed drawn from a generator."""
     return int(rng.randint(np.iinfo(np.int32).max))

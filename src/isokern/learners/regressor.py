@@ -14,7 +14,7 @@ from isokern.checks import all_or_nothing
 from isokern.engines import engine_of
 from isokern.feature_map import IsolationKernel
 from isokern.learners.commits import BLOCK, blocks, commit, one_at_a_time, one_view
-from isokern.learners.kernel_source import KernelSource, check_same_map, read_cells, share_starts
+from isokern.learners.kernel_source import KernelSource, check_same_map, read_cells, share_starts, take_columns
 from isokern.learners.parameters import check_n_initial, check_non_negative
 from isokern.learners.residuals import Residuals
 from isokern.learners.steps import Steps, check_cell_steps
@@ -169,7 +169,7 @@ class IKOGDRegressor(RegressorMixin, BaseEstimator):
         if hasattr(self, "learned_"):
             check_same_map(kernel.map_, self.learned_.model.starts)
             return batch
-        self.n_features_in_, self.is_categorical_ = kernel.n_features_in_, kernel.is_categorical_
+        take_columns(self, kernel)
         return self._begin_with(batch, kernel, BLOCK)
 
     def _warm_up(self, batch: Batch) -> Batch:

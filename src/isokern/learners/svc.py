@@ -20,7 +20,7 @@ from isokern.engines import engine_of
 from isokern.feature_map import IsolationKernel
 from isokern.learners.classes import ClassBook
 from isokern.learners.commits import one_view
-from isokern.learners.kernel_source import KernelSource, draw_seed, read_cells, share_starts
+from isokern.learners.kernel_source import KernelSource, draw_seed, read_cells, share_starts, take_columns
 from isokern.learners.parameters import check_choice, check_class_weight, check_integer, check_positive
 from isokern.learners.targets import Weights, read_labels, read_weights
 from isokern.learners.weights import CellWeights
@@ -176,9 +176,7 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         for name in ("kernel_", "feature_names_in_"):
             self.__dict__.pop(name, None)
         self.kernel_ = KernelSource(self).for_cells()
-        self.n_features_in_, self.is_categorical_ = self.kernel_.n_features_in_, self.kernel_.is_categorical_
-        if hasattr(self.kernel_, "feature_names_in_"):
-            self.feature_names_in_ = self.kernel_.feature_names_in_
+        take_columns(self, self.kernel_)
         known = read_cells(self.kernel_, cells)
         labels, weights = read_labels(self, y, known), read_weights(sample_weight, known)
         book = ClassBook.of_all(labels, takes_new=False)
