@@ -55,12 +55,11 @@ def test_runs_that_are_killed_or_run_out_of_disk_space_end_like_others(tmp_path)
 # -- SIGINT and SIGTERM
 
 
-def assert_learned(path, n_rows, *, is_dense=False):
+def assert_learned(path, n_rows, *, are_text=False):
     """Check that a model is what Python learns from the first rows."""
     X, y = make_table(N_ROWS)
-    scale = "minmax" if is_dense else None
-    twin = isokern.IKOGDClassifier(n_partitionings=10, n_cells=16, n_initial=INITIAL, scale=scale, random_state=0)
-    labels = np.where(y > 0, "same", "other") if is_dense else y
+    twin = isokern.IKOGDClassifier(n_partitionings=10, n_cells=16, n_initial=INITIAL, random_state=0)
+    labels = np.where(y > 0, "same", "other") if are_text else y
     list(prequential(twin, blocks(X[:n_rows], labels[:n_rows], BLOCK, initial=INITIAL)))
     assert np.array_equal(isokern.load(path).decision_function(X), twin.decision_function(X))
 
@@ -85,7 +84,7 @@ def test_a_run_that_waits_for_rows_can_be_interrupted_and_resumed(number, code, 
         process.wait(timeout=PATIENCE)  # with its input still open
         assert (process.returncode, process.stderr.read()) == (code, f"stopped after {n_rows} rows\n")
     assert (folder / "predictions").read_text().count("\n") == BLOCK
-    assert_learned(folder / "model", n_rows, is_dense=file == "rows.csv")
+    assert_learned(folder / "model", n_rows, are_text=file == "rows.csv")
     assert succeed(folder, "stream", file, *options, *OPTIONS, "--resume").facts["accuracy"] == accuracy
     assert results_in(folder) == expected
 

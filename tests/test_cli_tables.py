@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import sys
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 import isokern
 from command_line import SMALL, fail, make_table, run, succeed, write_csv, write_files
 from isokern.cli._input import Input
+from isokern.cli._run import Run
 
 pytest.importorskip("pyarrow")
 
@@ -102,7 +104,7 @@ def test_the_kind_of_learner_is_guessed_and_said(command, kind, folder):
     short = ("--initial", 100) if command == "stream" else ()
     done = succeed(folder, command, "rows.csv", "--label", "kind", *SMALL, *short, "--out", "model")
     assert done.facts["kind"].startswith(f"{guess}, guessed from ")
-    assert f"{why}; or else --kind " in done.facts["kind"]
+    assert (f"{why}; or else --kind " if kind != "text" else why) in done.facts["kind"]
     expected = isokern.IKOGDRegressor if guess == "regression" else isokern.IKOGDClassifier
     assert type(isokern.load(folder / "model")) is expected
 
@@ -137,3 +139,91 @@ def test_a_label_of_another_type_than_the_models_is_an_error(folder):
     succeed(folder, "fit", "rows.txt", *SMALL, "--out", "model")
     message = 'rows.csv, line 2: label column "kind" must be a number; got "'
     assert message in fail(folder, "evaluate", "model", "rows.csv", "--label", "kind")
+
+
+# -- words and holes
+
+
+@pytest.fixture
+def mixed(tmp_path):
+    """Return a folder with a table of numbers, words and missing values; the label depends on both columns."""
+    rng = np.random.default_rng(0)
+    x, word = rng.normal(size=600).round(3), rng.choice(["red", "green", "blue", "7"], 600)
+    label = np.where((x > 0) ^ np.isin(word, ["red", "7"]), "yes", "no")
+    rows = [
+        f"{'' if k % 11 == 0 else a},{'NA' if k % 13 == 0 else b},{c}\n"
+        for k, (a, b, c) in enumerate(zip(x, word, label, strict=True))
+    ]
+    (tmp_path / "mixed.csv").write_text("x,colour,kind\n" + "".join(rows))
+    sevens = [row for row in rows if ",7," in row]
+    (tmp_path / "sevens.csv").write_text(
+        "colour,x,kind\n" + "".join(re.sub("(.*),7,", r"7,\1,", row) for row in sevens)
+    )
+    return tmp_path
+
+
+def test_a_table_of_words_and_holes_is_fitted_and_predicted(mixed):
+    facts = succeed(mixed, "fit", "mixed.csv", "--label", "kind", "--out", "model").facts
+    assert facts["columns"] == "2, of them 1 with text"
+    assert (
+        json.loads(succeed(mixed, "evaluate", "model", "mixed.csv", "--label", "kind", "--json").out)["accuracy"] > 0.85
+    )
+    assert set(succeed(mixed, "predict", "model", "mixed.csv").out.split()) == {"yes", "no"}
+
+
+def test_a_column_of_digits_is_text_if_it_was_text_in_the_model(mixed):
+    succeed(mixed, "fit", "mixed.csv", "--label", "kind", "--out", "model")
+    lines = (mixed / "mixed.csv").read_text().splitlines()[1:]
+    predicted = succeed(mixed, "predict", "model", "mixed.csv").out.split()
+    expected = [label for label, line in zip(predicted, lines, strict=True) if ",7," in line]
+    assert succeed(mixed, "predict", "model", "sevens.csv").out.split() == expected
+
+
+def test_a_stream_of_words_goes_on_if_its_file_grows_and_not_if_it_changes(mixed):
+    options = (
+        "--label",
+        "kind",
+        *SMALL,
+        "--initial",
+        100,
+        "--block",
+        20,
+        "--delay",
+        8,
+        "--checkpoint",
+        "c",
+        "--every",
+        0,
+    )
+    lines = (mixed / "mixed.csv").read_text().splitlines(keepends=True)
+    (mixed / "grows.csv").write_text("".join(lines[:221]))
+    succeed(mixed, "stream", "grows.csv", *options, "--out", "model")
+    (mixed / "grows.csv").write_text("".join(lines).replace("red", "blue"))
+    assert "--resume needs the same input" in fail(mixed, "stream", "grows.csv", *options, "--resume")
+    (mixed / "grows.csv").write_text("".join(lines))
+    done = run(mixed, "stream", "grows.csv", *options, "--resume", "--out", "model")
+    assert (done.code, done.facts["rows"]) == (0, "600")
+    assert isokern.load(mixed / "model").is_categorical_.tolist() == [False, True]
+
+
+def test_waiting_words_survive_a_stop_before_the_map_is_drawn(mixed):
+    options = ("--label", "kind", *SMALL, "--initial", 100, "--block", 20, "--delay", 8, "--out")
+    succeed(mixed, "stream", "mixed.csv", *options, "whole")
+    take = Run.take
+
+    def failing(self, X, y):
+        if self.n_rows >= 160:
+            raise MemoryError("stopped")
+        return take(self, X, y)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Run, "take", failing)
+        assert run(mixed, "stream", "mixed.csv", *options, "parts", "--checkpoint", "c", "--every", 0).code == 1
+    succeed(mixed, "stream", "mixed.csv", *options, "parts", "--checkpoint", "c", "--resume")
+    assert (mixed / "whole").read_bytes() == (mixed / "parts").read_bytes()
+
+
+def test_learners_that_need_numbers_say_so(mixed):
+    error = fail(mixed, "fit", "mixed.csv", "--label", "kind", "--partitioning", "voronoi")
+    assert "colour" in error
+    assert "--partitioning tree" in error

@@ -25,6 +25,7 @@ METHODS: dict[str, Any] = {
 KINDS = ("classification", "regression")
 # Whole numbers are classes if there are at most this many of them and, unless they are very few, each occurs twice.
 _MOST_CLASSES, _ALWAYS_FEW = 100, 20
+_TEXT = "labels that are text"
 _option = panel("Learner")
 _LARGEST = 2**31 - 1
 _MOST_THREADS = 1024  # more than the system allows would end the process
@@ -66,6 +67,8 @@ class Learning(NamedTuple):
         if self.method != "ik-ogd" or self.cells == "cv":
             return self._replace(kind="classification"), "classification"
         kind, why = _kind_of(y)
+        if why == _TEXT:
+            return self._replace(kind=kind), f"{kind}, guessed from {why}"
         other = next(name for name in KINDS if name != kind)
         return self._replace(kind=kind), f"{kind}, guessed from {why}; or else --kind {other}"
 
@@ -130,7 +133,7 @@ def _kind_of(y: Any) -> tuple[str, str]:
     given = checked_labels(y)[0]
     labels = np.unique(given)
     if labels.dtype.kind != "f":
-        return "classification", "labels that are text"
+        return "classification", _TEXT
     if (labels % 1 != 0).any():
         return "regression", "labels with fractions"
     are_few = len(labels) <= min(_MOST_CLASSES, max(_ALWAYS_FEW, len(given) / 2))
