@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -19,6 +20,7 @@ try:
     import measuring
     import peak
     import peers
+    import real_tables
     import scaling
     import scaling_work
 finally:
@@ -144,3 +146,49 @@ def test_generated_sparse_rows_have_a_fixed_number_of_values_in_different_column
     X.check_format(full_check=True)
     assert X.has_canonical_format
     assert set(np.diff(X.indptr)) == {min(d, scaling_work.STORED)}
+
+
+# Tables with words and holes
+
+
+def test_categories_are_those_of_the_training_rows_and_too_many_become_codes():
+    train = pd.DataFrame({"word": ["b", "a", None, "c"], "number": [1.0, 2.0, 3.0, np.nan]})
+    test = pd.DataFrame({"word": ["c", "unseen"], "number": [4.0, 5.0]})
+    fitted, other = real_tables.with_categories(train, test)
+    assert list(other["word"].cat.categories) == list(fitted["word"].cat.categories) == ["b", "a", "c"]
+    assert list(other["word"].isna()) == [False, True]
+    fitted, other = real_tables.with_categories(train, test, most=2)
+    np.testing.assert_array_equal(fitted["word"], [0, 1, np.nan, 2])
+    np.testing.assert_array_equal(other["word"], [2, np.nan])
+    assert list(train["word"][:2]) == ["b", "a"]
+    pd.testing.assert_series_equal(fitted["number"], train["number"])
+
+
+def test_auc_of_two_classes_is_that_of_the_second_and_of_more_the_mean_over_those_met():
+    y, second = np.array(["a", "b", "b", "a"]), np.array([0.1, 0.8, 0.4, 0.6])
+    assert real_tables.macro_auc(y, np.stack([1 - second, second], axis=1), ["a", "b"]) == 0.75
+    scores = np.array([[0.9, 0.1, 0.0], [0.2, 0.8, 0.0], [0.6, 0.4, 0.0], [0.7, 0.3, 0.0]])
+    assert real_tables.macro_auc(y, scores, ["a", "b", "not met"]) == 1.0
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_the_given_share_of_values_is_removed_and_the_others_stay(share):
+    X = np.arange(20_000.0).reshape(-1, 4)
+    removed = real_tables.remove_values(X, share, np.random.default_rng(0))
+    is_left = ~np.isnan(removed)
+    assert 1 - is_left.mean() == pytest.approx(share, abs=0.02)
+    np.testing.assert_array_equal(removed[is_left], X[is_left])
+
+
+def test_a_line_of_words_has_means_deviations_and_times_the_native_seconds():
+    native = [{"accuracy": 0.5, "auc": 0.5, "seconds": 1.0}] * 2
+    runs = [{"accuracy": 0.5, "auc": 0.9, "seconds": 3.0}, {"accuracy": 0.7, "auc": 0.9, "seconds": 2.0}]
+    line = real_tables.word_line({"table": "adult", "learner": "peer", "runs": runs}, native)
+    assert line == "| adult | peer | 0.6000 ± 0.1000 | 0.9000 ± 0.0000 | 2.50 | 2.50 |"
+
+
+def test_a_figure_of_missing_values_is_drawn(tmp_path):
+    points = [(0.0, 0.9), (0.5, 0.6)]
+    rows = [{"table": table, "learner": learner, "points": points} for table in "ab" for learner in "cd"]
+    real_tables.draw(rows, tmp_path / "tables.png")
+    assert (tmp_path / "tables.png").read_bytes().startswith(b"\x89PNG")
