@@ -265,7 +265,7 @@ def learn_levels(n_blocks):
         met[drawn] = True
         accuracy = float(np.mean(model.predict(X) == y)) if k > 1 else None
         seconds += elapsed(partial(model.partial_fit, X, y))
-        if k == 2 or k % max(1, n_blocks // 10) == 0:
+        if k == 2 or k % max(2, n_blocks // 10) == 0:
             row = {"rows": k * BLOCK, "met": int(met.sum()), "accuracy": accuracy, "seconds": seconds}
             rows.append(row | {"megabytes": megabytes(process, "VmRSS")})
     return rows
