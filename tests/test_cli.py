@@ -18,6 +18,7 @@ from isokern.cli._app import app
 from isokern.cli._method import METHODS
 from isokern.cli.plot import plot
 from isokern.data import write_libsvm
+from isokern.frames import Categories
 
 COMMANDS = {command.callback.__name__: command.callback for command in app.registered_commands}
 FIGURES = {f"plot {figure.callback.__name__}": figure.callback for figure in plot.registered_commands}
@@ -301,15 +302,17 @@ def test_info_lists_the_first_of_very_many_columns(tmp_path):
     assert columns[-1] == ["...", "and", "970", "more"]
 
 
-def test_info_lists_categories(tmp_path, monkeypatch):
+def test_info_lists_categories(tmp_path):
     model = IKOGDClassifier(n_partitionings=2, n_cells=2).fit(np.eye(4), [0, 1, 0, 1])
     model.is_categorical_ = np.array([False, True, True, True])
-    counts = [(f"c{k}", 1000 - k) for k in range(30)]
-    monkeypatch.setattr(IKOGDClassifier, "categories_", {1: (2, counts[:2]), 2: (5000, counts)}, raising=False)
+    counted = {f"c{k}": 1000 - k for k in range(30)}
+    model.categories_ = {1: Categories.of(dict(list(counted.items())[:2]), 2), 2: Categories.of(counted, 5000)}
     _, columns = info_of(tmp_path, model)
     head, number, few, many, uncounted = (" ".join(column) for column in columns)
     assert head == "columns 4, of which 3 are categories"
     assert number == "0 number"
-    assert few == "1 category, about 2: c0 (1,000), c1 (999)"
-    assert many.startswith("2 category, about 5,000: c0 (1,000), c1 (999), c2") and many.endswith("c19 (981), ...")
+    assert few == "1 category, 2 in the rows of the map: c0 (1,000), c1 (999)"
+    assert many.startswith("2 category, 5,000 in the rows of the map: c0 (1,000), c1 (999), c2") and many.endswith(
+        "c19 (981), ..."
+    )
     assert uncounted == "3 category"

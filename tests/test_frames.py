@@ -242,6 +242,26 @@ def test_any_split_of_a_stream_gives_the_same_model(size, columns):
     np.testing.assert_array_equal(parts.decision_function(frame), whole.decision_function(frame))
 
 
+def test_categories_are_counted_in_the_rows_of_the_map(columns, tmp_path):
+    frame, y = pd.DataFrame(columns), np.arange(N) % 2
+    model = IKOGDClassifier(**SMALL).fit(frame, y)
+    counts = frame["job"].value_counts()
+    found = model.categories_[1]
+    assert found.n == 3
+    assert dict(zip(found.names, found.counts.tolist(), strict=True)) == counts.to_dict()
+    assert (np.diff(found.counts) <= 0).all()
+    isokern.save(model, tmp_path / "model")
+    assert isokern.load(tmp_path / "model").categories_[3].names == model.categories_[3].names
+    expected = IKOGDClassifier(**SMALL).fit(frame[:60], y[:60]).categories_
+    for size in (7, 60, 200):
+        stream = IKOGDClassifier(**SMALL, n_initial=60)
+        for begin in range(0, N, size):
+            stream.partial_fit(frame[begin : begin + size], y[begin : begin + size])
+        for j in (1, 3):
+            assert stream.categories_[j].names == expected[j].names
+            assert stream.categories_[j].counts.tolist() == expected[j].counts.tolist()
+
+
 # Errors: name -> (function of a frame of good columns, error)
 
 BAD = {

@@ -10,14 +10,17 @@ from __future__ import annotations
 import datetime
 import decimal
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isokern import _core
+from isokern.parts import Part, need
 
 Mask = NDArray[np.bool_]
 
@@ -40,6 +43,33 @@ def in_order(X: Any, names: Sequence[str]) -> Any:
 
     frame = nw.from_native(X, eager_only=True)
     return X if frame.columns == list(names) or set(frame.columns) != set(names) else frame.select(names).to_native()
+
+
+@dataclass(frozen=True, eq=False)
+class Categories(Part):
+    """Categories of a column among the rows that a map is drawn from, the most frequent first."""
+
+    most: ClassVar[int] = 1000
+
+    names: tuple[str, ...]
+    counts: NDArray[np.int64]
+    n: int  # number of distinct categories, of which only the first ``most`` have a name here
+
+    @classmethod
+    def of(cls, counted: dict[str, int], n: int) -> Self:
+        """Return the categories with these counts."""
+        items = sorted(counted.items(), key=lambda item: (-item[1], item[0]))[: cls.most]
+        return cls(tuple(name for name, _ in items), np.array([count for _, count in items], dtype=np.int64), n)
+
+    def joined(self, other: Categories) -> Self:
+        """Return the categories of both; their number is exact as long as all of them have names."""
+        counted = Counter(dict(zip(self.names, self.counts.tolist(), strict=True)))
+        counted.update(dict(zip(other.names, other.counts.tolist(), strict=True)))
+        return type(self).of(counted, max(len(counted), self.n, other.n))
+
+    def check(self) -> None:
+        """Raise ValueError unless each name has a count."""
+        need(len(self.names) == len(self.counts) <= self.n, "each category must have a count")
 
 
 class Columns(NamedTuple):
@@ -86,6 +116,17 @@ class Columns(NamedTuple):
             read = _codes if is_categorical is not None and is_categorical[j] else _numbers
             table[:, j] = read(column, self.name(j))
         return table
+
+    def categories(self, table: NDArray[np.float64], is_categorical: Mask, n: int) -> dict[int, Categories]:
+        """Return the categories among the first n rows, by column; ``table`` holds their codes."""
+        found = {}
+        for j in np.flatnonzero(is_categorical).tolist():
+            present = np.flatnonzero(~np.isnan(table[:n, j]))
+            _, firsts, counts = np.unique(table[present, j], return_index=True, return_counts=True)
+            commonest = np.argsort(-counts, kind="stable")[: Categories.most]
+            named = {_name(self.columns[j][int(present[firsts[k]])]): int(counts[k]) for k in commonest}
+            found[j] = Categories.of(named, len(counts))
+        return found
 
     def name(self, j: int) -> str:
         """Return a description of a column for errors."""
@@ -257,6 +298,11 @@ def _name_of(value: Any) -> str | None:
     if isinstance(value, bytes):
         return value.decode()
     raise TypeError
+
+
+def _name(value: Any) -> str:
+    """Return the name of a category that is not missing."""
+    return value if isinstance(value, str) else str(_name_of(value))
 
 
 def _can_be_named(value: Any) -> bool:

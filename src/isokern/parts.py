@@ -66,6 +66,9 @@ def restore_estimator(cls: Any, state: State) -> Any:
             if state.get(name) is not None:
                 need_array(state[name], kind, 1, name)
                 need(len(state[name]) == state["n_features_in_"], f"{name} must have one value per column")
+        counted = state.get("categories_", {})
+        need(isinstance(counted, dict) and all(map(is_count, counted)), "categories_ must be a dict by column")
+        need(all(type(part).__name__ == "Categories" for part in counted.values()), "categories_ must hold Categories")
     estimator = cls(**{name: state[name] for name in names if name in state})
     vars(estimator).update(state)
     return estimator

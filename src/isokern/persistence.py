@@ -22,6 +22,7 @@ from isokern.checks import MOST_JOBS
 from isokern.container import ContainerReader, can_hold, describe_array, open_container, write_container
 from isokern.feature_map import IsolationKernel
 from isokern.fitted_map import FittedMap
+from isokern.frames import Categories
 from isokern.kernels import NamedKernel
 from isokern.learners.adaraker import AdaRakerModel
 from isokern.learners.budgets import BUDGETS, Budget
@@ -45,7 +46,7 @@ Path = str | os.PathLike[str]
 
 ESTIMATORS: tuple[type, ...] = (IsolationKernel, *(getattr(learners, name) for name in learners.__all__))
 PARTS: tuple[type, ...] = (
-    *(FittedMap, IsolationTrees, VoronoiCells, CsrRows, Scaling),
+    *(FittedMap, IsolationTrees, VoronoiCells, CsrRows, Scaling, Categories),
     *(OneVsRest, Residuals, ClassBook, ScoreWindow, WarmUp, Clock, CellWeights, SupportVectors),
     *(NamedKernel, KernelDual, BudgetedDual, Budget, *BUDGETS.values()),
     *(LinearModel, FourierModel, NystromModel, AdaRakerModel),

@@ -62,7 +62,9 @@ def input_tags(tags: Any, *, trees: bool = False) -> Any:
     return tags
 
 
-def read_rows(estimator: Any, X: Any, *, reset: bool, min_rows: int = 2, kernel: Any = None) -> Any:
+def read_rows(
+    estimator: Any, X: Any, *, reset: bool, min_rows: int = 2, kernel: Any = None, n_counted: int | None = None
+) -> Any:
     """Validate rows and return them as a table. This is the only place where input is validated.
 
     Parameters
@@ -77,6 +79,8 @@ def read_rows(estimator: Any, X: Any, *, reset: bool, min_rows: int = 2, kernel:
         Minimum number of rows with ``reset``; otherwise the minimum is 1.
     kernel : IsolationKernel, default=None
         With ``reset``, the kernel that decides on categorical columns and, if it is fitted, on the order of columns.
+    n_counted : int, default=None
+        Number of rows whose categories are counted in ``categories_``. None means all with ``reset``, else none.
 
     Returns
     -------
@@ -96,7 +100,7 @@ def read_rows(estimator: Any, X: Any, *, reset: bool, min_rows: int = 2, kernel:
     check = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
     check["ensure_min_samples"] = min_rows if reset else 1
     if _has_categories(estimator, X, kernel, reset=reset):
-        table = check_array(_encoded(estimator, X, kernel, reset=reset), **check)
+        table = check_array(_encoded(estimator, X, kernel, reset=reset, n_counted=n_counted), **check)
     else:
         table = validate_data(estimator, X, reset=reset, **check)
     if table.shape[1] > np.iinfo(np.int32).max:
@@ -121,6 +125,7 @@ def _has_categories(estimator: Any, X: Any, kernel: Any, *, reset: bool) -> bool
     known = kernel if reset else estimator
     if reset:
         estimator.is_categorical_ = getattr(known, "is_categorical_", None)
+        vars(estimator).pop("categories_", None)
     if hasattr(known, "map_") or not reset:
         is_asked = getattr(estimator, "is_categorical_", None) is not None
     else:
@@ -129,7 +134,7 @@ def _has_categories(estimator: Any, X: Any, kernel: Any, *, reset: bool) -> bool
     return is_asked or needs_encoding(X)
 
 
-def _encoded(estimator: Any, X: Any, kernel: Any, *, reset: bool) -> NDArray[np.float64]:
+def _encoded(estimator: Any, X: Any, kernel: Any, *, reset: bool, n_counted: int | None) -> NDArray[np.float64]:
     """Return X as numbers; with ``reset``, store its columns, else compare them with those stored."""
     if sparse.issparse(X):
         raise ValueError("X must be dense, because it has categorical columns; got a sparse matrix.")
@@ -155,7 +160,13 @@ def _encoded(estimator: Any, X: Any, kernel: Any, *, reset: bool) -> NDArray[np.
                 f'X must hold numbers; got text or categories in {name}. Isolation trees, partitioning="tree", take '
                 "categories; for all others encode the column, for example with sklearn.preprocessing.OneHotEncoder."
             )
-    return columns.encoded(estimator.is_categorical_)
+    table = columns.encoded(estimator.is_categorical_)
+    n = columns.n_rows if reset and n_counted is None else min(n_counted or 0, columns.n_rows)
+    if estimator.is_categorical_ is not None and n > 0:
+        before = getattr(estimator, "categories_", {})
+        found = columns.categories(table, estimator.is_categorical_, n)
+        estimator.categories_ = {j: before[j].joined(part) if j in before else part for j, part in found.items()}
+    return table
 
 
 def _is_plain(estimator: Any, X: Any) -> bool:

@@ -86,15 +86,13 @@ def _columns(model: Any) -> dict[str, str]:
 
 
 def _categories(model: Any, column: int) -> str:
-    """Describe a categorical column: the estimated number of categories, and the commonest with their counts.
-
-    A model that counts categories has them in ``categories_``: by column, (number, [(category, count), ...]).
-    """
-    if column not in getattr(model, "categories_", ()):
+    """Describe a categorical column: how many categories the first rows had, and the commonest with their counts."""
+    found = getattr(model, "categories_", {}).get(column)
+    if found is None:
         return "category"
-    n_categories, commonest = model.categories_[column]
-    names = [f"{_printable(name)} ({count:,})" for name, count in commonest[:_MOST_CATEGORIES]]
-    return f"category, about {n_categories:,}: {_listed(names, n_categories)}"
+    pairs = zip(found.names[:_MOST_CATEGORIES], found.counts.tolist(), strict=False)
+    names = [f"{_printable(name)} ({count:,})" for name, count in pairs]
+    return f"category, {found.n:,} in the rows of the map: {_listed(names, found.n)}"
 
 
 def _listed(names: list[str], n: int) -> str:

@@ -220,7 +220,10 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
     def _read(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> tuple[Batch, bool]:
         """Return the cells still to be learned, and whether there may be new classes among them."""
         is_first = not hasattr(self, "n_features_in_")
-        table = read_rows(self, X, reset=is_first, min_rows=1, kernel=KernelSource(self).kernel if is_first else None)
+        source, held = KernelSource(self), getattr(self, "warm_up_", WarmUp())
+        n_counted = 0 if hasattr(self, "learned_") else max(0, source.n_initial - held.n)
+        kernel = source.kernel if is_first else None
+        table = read_rows(self, X, reset=is_first, min_rows=1, kernel=kernel, n_counted=n_counted)
         batch = Batch(table, read_labels(self, y, table), read_weights(sample_weight, table))
         if not hasattr(self, "learned_"):
             return self._warm_up(batch, classes), True

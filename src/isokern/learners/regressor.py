@@ -148,7 +148,10 @@ class IKOGDRegressor(RegressorMixin, BaseEstimator):
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Batch:
         """Return the cells still to be learned."""
         is_first = not hasattr(self, "n_features_in_")
-        table = read_rows(self, X, reset=is_first, min_rows=1, kernel=KernelSource(self).kernel if is_first else None)
+        source, held = KernelSource(self), getattr(self, "warm_up_", WarmUp())
+        n_counted = 0 if hasattr(self, "learned_") else max(0, source.n_initial - held.n)
+        kernel = source.kernel if is_first else None
+        table = read_rows(self, X, reset=is_first, min_rows=1, kernel=kernel, n_counted=n_counted)
         batch = Batch(table, read_numbers(self, y, table), read_weights(sample_weight, table))
         is_begun = hasattr(self, "learned_")
         return batch._replace(table=self._cells(table)) if is_begun else self._warm_up(batch)
