@@ -30,6 +30,8 @@ from learning import SMALL, make_rows
 MODELS = {
     "trees": IKOGDClassifier(**SMALL, scale="minmax", n_initial=50),
     "holding rows": IKOGDClassifier(**SMALL, n_initial=5000),
+    "categories": IKOGDClassifier(**SMALL, categorical_features=[1], n_initial=50),
+    "categories, holding rows": IKOGDClassifier(**SMALL, categorical_features=[1], n_initial=5000),
     "dual": IKOGDClassifier(evaluation="dual", schedule="constant", **SMALL, n_initial=50),
     "voronoi": IKOGDClassifier("voronoi", loss="logistic", average=True, **SMALL, n_initial=50),
     "regressor": IKOGDRegressor(**SMALL, n_initial=50),

@@ -25,6 +25,7 @@ def write_csv_seeds(folder):
     rows = "".join(",".join(map(str, [*row, label])) + "\n" for row, label in zip(X.tolist(), y, strict=True))
     (folder / "rows.csv").write_text("a,b,c,y\n" + rows)
     (folder / "texts.csv").write_bytes(b'\xef\xbb\xbf"a","b ""c""",y\r\n1,2,"yes"\r\n3.5,-4e3,no\r\n,5,\r\n')
+    (folder / "words.csv").write_bytes(b"a;b;c;y\n1;cook;True;0\n;NA;False;1\n2.5;\xc3\xbc;;1\n")
 
 
 def write_parquet_seeds(folder):
@@ -34,6 +35,8 @@ def write_parquet_seeds(folder):
     table = pyarrow.table({"a": X[:, 0], "b": X[:, 1].astype(np.float32), "c": y, "y": [f"{k}" for k in y]})
     for codec in ("none", "snappy", "zstd"):
         parquet.write_table(table, folder / f"{codec}.parquet", compression=codec, row_group_size=10)
+    words = pyarrow.table({"a": ["cook", None, "baker"], "b": [1.0, None, 2.0], "y": [0, 1, 1]})
+    parquet.write_table(words, folder / "words.parquet")
     nested = pyarrow.table({"a": [[1], [2, 3]], "y": [True, None]})
     parquet.write_table(nested, folder / "nested.parquet", version="1.0")
 

@@ -53,7 +53,7 @@ def measured(learner: Any, source: Input, metrics: str, *, block: int, quiet: bo
     for record in measure(learner, blocks, metrics=listed(metrics) or _usual_metrics(learner)):
         seconds = {name: before + getattr(record, name) for name, before in seconds.items()}
         kept = ("n_labelled", "n_correct", "accuracy", *record.metrics)
-        facts = {name: value for name, value in plain_numbers(record).items() if name in kept}
+        facts = {name: value for name, value in plain_numbers(record).items() if name in kept and value is not None}
     if not facts:
         raise ValueError(f"{source.path} must have rows; got none.")
     return facts | seconds
