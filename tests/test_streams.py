@@ -175,4 +175,4 @@ def test_the_map_of_a_stream_of_data_frames_knows_their_columns(options):
     model = IKOGDClassifier(n_initial=50, **options).partial_fit(frame, y)
     assert len(model.kernel_.apply(frame)) == len(frame)  # without a warning
     with pytest.raises(ValueError, match="feature names"):
-        model.kernel_.apply(frame[["b", "a", "c"]])
+        model.kernel_.apply(frame.rename(columns={"a": "d"}))

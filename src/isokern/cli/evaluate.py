@@ -52,8 +52,9 @@ def measured(learner: Any, source: Input, metrics: str, *, block: int, quiet: bo
     facts: dict[str, Any] = {}
     for record in measure(learner, blocks, metrics=listed(metrics) or _usual_metrics(learner)):
         seconds = {name: before + getattr(record, name) for name, before in seconds.items()}
-        kept = ("n_labelled", "n_correct", "accuracy", *record.metrics)
-        facts = {name: value for name, value in plain_numbers(record).items() if name in kept and value is not None}
+        counts = () if is_regressor(learner) else ("n_correct", "accuracy")
+        kept = ("n_labelled", *counts, *record.metrics)
+        facts = {name: value for name, value in plain_numbers(record).items() if name in kept}
     if not facts:
         raise ValueError(f"{source.path} must have rows; got none.")
     return facts | seconds
