@@ -303,10 +303,23 @@ def test_errors_name_the_column_and_the_cure(spoil, message, columns):
         kernel.apply(spoil(frame))
 
 
-def test_lists_and_dicts_as_values_are_an_error(columns):
-    frame = pd.DataFrame(columns).assign(job=[[1]] * N)
-    with pytest.raises(TypeError, match=r"a string or a number in column 1 \('job'\); got \[1\] of list in row 0"):
+@pytest.mark.parametrize("value", [[1], {"a": 1}, pd.Period("2020-01"), pd.Interval(0, 1)], ids=str)
+def test_values_that_are_neither_numbers_nor_text_are_an_error(value, columns):
+    frame = pd.DataFrame(columns).assign(job=[value] * N)
+    with pytest.raises(TypeError, match=r"a string or a number in column 1 \('job'\); got .* in row 0"):
         IsolationKernel().fit(frame)
+
+
+def test_a_list_of_dicts_and_other_things_is_an_error():
+    with pytest.raises(TypeError, match="X must be a list of dicts only"):
+        IsolationKernel().fit([{"a": 1}, 3])
+
+
+@every_form
+def test_a_column_without_values_counts_as_numbers(form):
+    columns = make_columns(20) | {"age": [None] * 20}
+    kernel = IsolationKernel(**SMALL).fit(form(columns))
+    assert not kernel.is_categorical_[0]
 
 
 @pytest.mark.parametrize("make", [lambda: IsolationKernel("voronoi"), OGDClassifier], ids=["Voronoi cells", "OGD"])

@@ -97,13 +97,15 @@ class Columns(NamedTuple):
     @classmethod
     def of_dicts(cls, rows: Sequence[dict[str, Any]], names: Iterable[str] | None) -> Self:
         """Return the columns of rows given as dicts; a key that a row lacks is a missing value."""
-        found = list(dict.fromkeys(key for row in rows for key in row))
+        if not all(isinstance(row, dict) for row in rows):
+            raise TypeError("X must be a list of dicts only, since its first item is one.")
+        found = dict.fromkeys(key for row in rows for key in row)
         if not all(isinstance(key, str) for key in found):
             raise TypeError("X must have column names that are strings as keys.")
-        if names is not None and (unknown := [key for key in found if key not in set(names)]):
-            raise ValueError(f"X must have the columns seen in fit; got {unknown[0]!r} besides them.")
-        names = found if names is None else list(names)
-        return cls([_objects(row.get(name) for row in rows) for name in names], list(names), len(rows))
+        known = dict.fromkeys(found if names is None else names)
+        if unknown := list(found.keys() - known.keys()):
+            raise ValueError(f"X must have the columns seen in fit; got {min(unknown)!r} besides them.")
+        return cls([_objects(row.get(name) for row in rows) for name in known], list(known), len(rows))
 
     def has_words(self) -> Mask:
         """Return which columns are categorical by their dtype or, in arrays of objects, because they hold text."""
@@ -140,7 +142,7 @@ def needs_encoding(X: Any) -> bool:
     if is_frame(X):
         import narwhals as nw
 
-        return any(_is_encoded(dtype) for dtype in nw.from_native(X, eager_only=True).schema.values())
+        return any(map(_is_encoded, nw.from_native(X, eager_only=True).iter_columns()))
     return isinstance(X, list | tuple) and (are_dicts(X) or _holds_words(X))
 
 
@@ -194,11 +196,14 @@ def _positions(features: Any, names: list[str] | None, n: int) -> list[Any]:
 # -- columns
 
 
-def _is_encoded(dtype: Any) -> bool:
+def _is_encoded(column: Any) -> bool:
+    """Return whether a column of a data frame is not one of numbers that NumPy can take over."""
     import narwhals as nw
 
-    words = (nw.String, nw.Categorical, nw.Enum, nw.Object, nw.Binary)
-    return isinstance(dtype, words) or dtype.is_temporal() or dtype.is_nested() or dtype.is_decimal()
+    is_sparse = "Sparse" in str(column.to_native().dtype) if column.implementation.is_pandas() else False
+    return not (is_sparse or isinstance(column.dtype, nw.Boolean)) and (
+        not column.dtype.is_numeric() or column.dtype.is_decimal()
+    )
 
 
 def _has_words(column: Any) -> bool:
@@ -206,7 +211,9 @@ def _has_words(column: Any) -> bool:
         return column.dtype.kind in "OUST" and _holds_words(column)
     import narwhals as nw
 
-    if isinstance(column.dtype, nw.Object):
+    if isinstance(column.dtype, nw.Object) or (
+        column.implementation.is_pandas() and column.to_native().dtype == object
+    ):
         return _holds_words(column.to_numpy())
     return isinstance(column.dtype, nw.String | nw.Categorical | nw.Enum | nw.Binary)
 
