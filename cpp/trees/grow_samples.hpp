@@ -68,19 +68,19 @@ template <class Value> class NonzeroColumns {
     void look_at(const DenseRows<Value> &rows, std::int64_t i) {
         const Value *row = rows.row(i);
         std::int32_t count = 0;
-        Value missing = 0; // NaN if one of the values is
+        bool is_missing = false;
+        for (std::int64_t j = 0; j < rows.n_columns; ++j)
+            is_missing |= row[j] != row[j];
         for (std::int64_t w = 0; w < n_words_; ++w) {
             const std::int64_t n = std::min<std::int64_t>(64, rows.n_columns - 64 * w);
             std::uint64_t word = 0;
-            for (std::int64_t j = n; j-- > 0;) {
+            for (std::int64_t j = n; j-- > 0;)
                 word = word << 1 | (row[64 * w + j] != Value(0));
-                missing += row[64 * w + j] - row[64 * w + j];
-            }
             words_[i * n_words_ + w] = word;
             count += std::popcount(word);
         }
         counts_[i] = count;
-        if (missing != Value(0))
+        if (is_missing)
             has_missing_ = true;
     }
 

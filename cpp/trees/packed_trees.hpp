@@ -95,18 +95,18 @@ template <class Value, class Cell> class PackedTrees::Mapper {
         const int row_bits = std::max<int>(kLaneBits, std::bit_width(static_cast<std::uint64_t>(rows.n_rows - 1)));
         columns_.resize(std::max(columns_.size(), static_cast<std::size_t>(rows.n_columns << row_bits)));
         const std::int32_t *originals = trees_.originals_.data(), n_numeric = trees_.n_numeric_;
-        Value missing = 0; // NaN if one of the values is
+        bool is_missing = false;
         for (std::int64_t r = 0; r < rows.n_rows; ++r) {
             const Value *row = rows.row(r);
             for (std::int64_t j = 0; j < n_numeric; ++j) {
                 const Value value = row[originals[j]];
                 columns_[(j << row_bits) + r] = static_cast<float>(value);
-                missing += value - value;
+                is_missing |= value != value;
             }
             for (std::int64_t j = n_numeric; j < rows.n_columns; ++j)
                 columns_[(j << row_bits) + r] = std::bit_cast<float>(category_code(row[originals[j]]));
         }
-        is_mixed = n_numeric < rows.n_columns || missing != Value(0);
+        is_mixed = n_numeric < rows.n_columns || is_missing;
         return {columns_.data(), row_bits, rows.values, rows.n_rows, rows.n_columns, originals, n_numeric};
     }
 
