@@ -96,11 +96,15 @@ def read_rows(
         X = to_host(X)
     if sparse.issparse(X):
         check_sparse(X)
-    X = _in_order(estimator, X, kernel, reset=reset)
+    words = _Words(estimator, kernel, reset)
+    if reset:
+        words.forget()
+    if words.names is not None and is_frame(X):
+        X = in_order(X, words.names)
     check = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
     check["ensure_min_samples"] = min_rows if reset else 1
-    if _has_categories(estimator, X, kernel, reset=reset):
-        table = check_array(_encoded(estimator, X, kernel, reset=reset, n_counted=n_counted), **check)
+    if words.are_in(X):
+        table = check_array(words.encoded(X, n_counted), **check)
     else:
         table = validate_data(estimator, X, reset=reset, **check)
     if table.shape[1] > np.iinfo(np.int32).max:
@@ -114,59 +118,88 @@ def has_trees(estimator: Any) -> bool:
     return bool(get_tags(estimator).input_tags.allow_nan)
 
 
-def _in_order(estimator: Any, X: Any, kernel: Any, *, reset: bool) -> Any:
-    """Return a data frame with its columns in the order of ``fit``."""
-    names = getattr(kernel if reset else estimator, "feature_names_in_", None)
-    return X if names is None or not is_frame(X) else in_order(X, names)
+class _Words(NamedTuple):
+    """Categories and columns of rows on their way into an estimator; see ``read_rows``."""
 
+    estimator: Any
+    kernel: Any
+    reset: bool
 
-def _has_categories(estimator: Any, X: Any, kernel: Any, *, reset: bool) -> bool:
-    """Return whether X must be encoded; with ``reset``, set ``is_categorical_``, as if X had only numbers."""
-    known = kernel if reset else estimator
-    if reset:
-        estimator.is_categorical_ = getattr(known, "is_categorical_", None)
-        vars(estimator).pop("categories_", None)
-    if hasattr(known, "map_") or not reset:
-        is_asked = getattr(estimator, "is_categorical_", None) is not None
-    else:
-        features = getattr(kernel or estimator, "categorical_features", None)
-        is_asked = not (features is None or isinstance(features, str))
-    return is_asked or needs_encoding(X)
+    @property
+    def known(self) -> Any:
+        """Whoever knows the columns already: a fitted kernel, or the estimator after its first rows; else None."""
+        known = self.kernel if self.reset else self.estimator
+        return known if hasattr(known, "n_features_in_") else None
 
+    @property
+    def names(self) -> Any:
+        """Names that the columns must have, or None."""
+        return getattr(self.known, "feature_names_in_", None)
 
-def _encoded(estimator: Any, X: Any, kernel: Any, *, reset: bool, n_counted: int | None) -> NDArray[np.float64]:
-    """Return X as numbers; with ``reset``, store its columns, else compare them with those stored."""
-    if sparse.issparse(X):
-        raise ValueError("X must be dense, because it has categorical columns; got a sparse matrix.")
-    features = getattr(kernel or estimator, "categorical_features", "from_dtype")
-    if reset and isinstance(features, str) and isinstance(X, np.ndarray) and X.dtype.kind in "UST":
-        raise ValueError(
-            f"X must not be an array of text, in which numbers are text, too; got dtype {X.dtype}. Pass a data frame "
-            "or an array of objects, or list the columns of categories in categorical_features."
-        )
-    names = getattr(kernel if reset else estimator, "feature_names_in_", None)
-    columns = Columns.of(X, names)
-    if not are_dicts(X):
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
-    elif reset:
-        estimator.n_features_in_, estimator.feature_names_in_ = len(columns.columns), np.array(columns.names, object)
-    elif names is None:
-        raise ValueError("X must have columns without names, as in fit; got dicts.")
-    if reset and not hasattr(kernel, "map_"):
-        estimator.is_categorical_ = resolve(features, columns)
-        if estimator.is_categorical_ is not None and not has_trees(estimator):
-            name = columns.name(int(estimator.is_categorical_.argmax()))
+    @property
+    def features(self) -> Any:
+        """The parameter ``categorical_features``; without it, the estimator takes no categories."""
+        return getattr(self.kernel or self.estimator, "categorical_features", "from_dtype")
+
+    def forget(self) -> None:
+        """Forget the categories of earlier rows; a fitted kernel knows which columns have some."""
+        self.estimator.is_categorical_ = getattr(self.known, "is_categorical_", None)
+        vars(self.estimator).pop("categories_", None)
+
+    def are_in(self, X: Any) -> bool:
+        """Return whether X must be encoded."""
+        if self.known is None:
+            is_asked = not (self.features is None or isinstance(self.features, str))
+        else:
+            is_asked = getattr(self.known, "is_categorical_", None) is not None
+        return is_asked or needs_encoding(X)
+
+    def encoded(self, X: Any, n_counted: int | None) -> NDArray[np.float64]:
+        """Return X as numbers."""
+        if sparse.issparse(X):
+            raise ValueError("X must be dense, because it has categorical columns; got a sparse matrix.")
+        columns = Columns.of(X, self.names)
+        if are_dicts(X):
+            self._check_keys(columns)
+        else:
+            validate_data(self.estimator, X, reset=self.reset, skip_check_array=True)
+        if self.known is None:
+            self.estimator.is_categorical_ = self._settled(columns, X)
+        table = columns.encoded(self.estimator.is_categorical_)
+        self._count(columns, table, columns.n_rows if self.reset and n_counted is None else n_counted or 0)
+        return table
+
+    def _check_keys(self, columns: Columns) -> None:
+        """Store the keys of dicts as the names of columns, or raise if the columns have none."""
+        if self.reset:
+            self.estimator.n_features_in_ = len(columns.columns)
+            self.estimator.feature_names_in_ = np.array(columns.names, dtype=object)
+        elif self.names is None:
+            raise ValueError("X must have columns without names, as in fit; got dicts.")
+
+    def _settled(self, columns: Columns, X: Any) -> NDArray[np.bool_] | None:
+        """Return which columns are categorical, or None; raise if the estimator takes none."""
+        if isinstance(self.features, str) and isinstance(X, np.ndarray) and X.dtype.kind in "UST":
             raise ValueError(
-                f'X must hold numbers; got text or categories in {name}. Isolation trees, partitioning="tree", take '
-                "categories; for all others encode the column, for example with sklearn.preprocessing.OneHotEncoder."
+                f"X must not be an array of text, in which numbers are text, too; got dtype {X.dtype}. Pass a data "
+                "frame or an array of objects, or list the columns of categories in categorical_features."
             )
-    table = columns.encoded(estimator.is_categorical_)
-    n = columns.n_rows if reset and n_counted is None else min(n_counted or 0, columns.n_rows)
-    if estimator.is_categorical_ is not None and n > 0:
-        before = getattr(estimator, "categories_", {})
-        found = columns.categories(table, estimator.is_categorical_, n)
-        estimator.categories_ = {j: before[j].joined(part) if j in before else part for j, part in found.items()}
-    return table
+        is_categorical = resolve(self.features, columns)
+        if is_categorical is not None and not has_trees(self.estimator):
+            raise ValueError(
+                f"X must hold numbers; got text or categories in {columns.name(int(is_categorical.argmax()))}. "
+                'Isolation trees, partitioning="tree", take categories; for all others encode the column, for example '
+                "with sklearn.preprocessing.OneHotEncoder."
+            )
+        return is_categorical
+
+    def _count(self, columns: Columns, table: NDArray[np.float64], n: int) -> None:
+        """Count the categories of the first n rows."""
+        if self.estimator.is_categorical_ is None or n == 0:
+            return
+        before = getattr(self.estimator, "categories_", {})
+        found = columns.categories(table, self.estimator.is_categorical_, n)
+        self.estimator.categories_ = {j: before[j].joined(part) if j in before else part for j, part in found.items()}
 
 
 def _is_plain(estimator: Any, X: Any) -> bool:
