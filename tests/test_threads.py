@@ -270,6 +270,47 @@ def test_a_process_forked_while_threads_learn_and_predict_has_a_whole_model(name
     assert set(run_script(LEARN_AND_FORK, name).split()) == {"True"}
 
 
+LEARN_AND_SHARE = """
+import sys, threading
+import joblib
+from isokern import IKOGDClassifier, OGDClassifier
+
+def prefixes(make):
+    \"\"\"Return the scores of a model after each call of partial_fit.\"\"\"
+    model = make().partial_fit(X[:100], y[:100], classes=[0, 1])
+    found = [model.decision_function(X[:5]).tobytes()]
+    for _ in range(20):
+        found.append(model.partial_fit(X[100:], y[100:]).decision_function(X[:5]).tobytes())
+    return found
+
+if __name__ == "__main__":
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    make = {
+        "IKOGD": lambda: IKOGDClassifier(n_cells=8, n_initial=50, random_state=0),
+        "OGD": lambda: OGDClassifier(gamma=0.1, n_initial=50),
+    }[sys.argv[1]]
+    expected, model = prefixes(make), make().partial_fit(X[:100], y[:100], classes=[0, 1])
+
+    def learn():
+        for _ in range(20):
+            model.partial_fit(X[100:], y[100:])
+
+    thread = threading.Thread(target=learn)
+    thread.start()
+    work = [joblib.delayed(model.decision_function)(X[:5]) for _ in range(20)]
+    found = joblib.Parallel(2, backend=sys.argv[2])(work)
+    thread.join()
+    print(all(scores.tobytes() in expected for scores in found))
+"""
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+@pytest.mark.parametrize("name", ["IKOGD", "OGD"])
+def test_joblib_workers_get_whole_models_while_a_thread_learns(name, backend, run_script):
+    assert run_script(LEARN_AND_SHARE, name, backend) == "True"
+
+
 # BLAS
 
 
