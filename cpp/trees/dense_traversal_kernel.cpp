@@ -31,8 +31,6 @@ bool goes_right_exactly(const RowTile<Exact> &rows, std::int64_t row, std::int64
 // Bitwise select: per row (bit), if_so where `which` is set, else if_not.
 inline unsigned choose(unsigned which, unsigned if_not, unsigned if_so) { return if_not ^ ((if_not ^ if_so) & which); }
 
-// Takes rows first .. first + 15 through the top of a tree; returns the packed nodes below it.
-//  right[k], bit l: row first + l would go right at top node k.      close[k]: it equals the split after rounding.
 // category_goes_right of splits.hpp for sixteen codes or seeds.
 inline __mmask16 categories_right(const __m512i &codes, const __m512i &seeds) {
     __m512i hash = _mm512_xor_si512(codes, seeds);
@@ -43,6 +41,8 @@ inline __mmask16 categories_right(const __m512i &codes, const __m512i &seeds) {
     return _mm512_test_epi32_mask(hash, _mm512_set1_epi32(1));
 }
 
+// Takes rows first .. first + 15 through the top of a tree; returns the packed nodes below it.
+//  right[k], bit l: row first + l would go right at top node k.      close[k]: it equals the split after rounding.
 template <bool is_mixed, class Exact>
 __m512i below_top(const PackedForest &forest, const TopNodes &top, const RowTile<Exact> &rows, std::int64_t first) {
     unsigned right[kTopNodes], close[kTopNodes], any = 0;

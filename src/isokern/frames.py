@@ -267,9 +267,9 @@ def _numbers(column: Any, name: str) -> NDArray[Any]:
                 f"X must be a number in {name}; got {value!r} in row {row}. Columns with text must be listed in "
                 "categorical_features, or hold text already in fit or in the first rows of partial_fit."
             )
-        if not (_is_missing(value) or isinstance(value, Real | decimal.Decimal | np.bool_)):
+        if not (is_missing(value) or isinstance(value, Real | decimal.Decimal | np.bool_)):
             raise _bad_value(value, name, row)
-        numbers[row] = math.nan if _is_missing(value) else float(value)
+        numbers[row] = math.nan if is_missing(value) else float(value)
     return numbers
 
 
@@ -293,7 +293,7 @@ def _values(column: Any, name: str) -> NDArray[Any]:
 
 def _name_of(value: Any) -> str | None:
     """Return the name of a category that is not a str: digits for whole numbers; None if it is missing."""
-    if _is_missing(value):
+    if is_missing(value):
         return None
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
@@ -320,13 +320,14 @@ def _can_be_named(value: Any) -> bool:
     return True
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Return whether a value or label is None, NaN, NaT or pandas' NA."""
     if value is None:
         return True
     try:
         return bool(value != value)  # noqa: PLR0124
-    except TypeError:  # pandas' NA has no truth value
-        return type(value).__name__ == "NAType"
+    except TypeError:  # pandas' NA has no truth value, not even when compared with itself
+        return True
     except ValueError:  # an array
         return False
 

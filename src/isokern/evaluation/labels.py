@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_consistent_length, column_or_1d
 
+from isokern.frames import is_missing
+
 
 def as_pair(block: Any, name: str) -> tuple[Any, Any]:
     """Return a pair (X, y); raise if the block is something else."""
@@ -40,14 +42,6 @@ def checked_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     else:
         has_label = np.ones(len(labels), dtype=bool)
     return _without_objects(labels[has_label]), has_label
-
-
-def is_missing(label: Any) -> bool:
-    """Return whether a label is None, NaN or pandas' NA."""
-    try:
-        return label is None or bool(label != label)  # noqa: PLR0124
-    except TypeError:  # pandas' NA has no truth value, not even when compared with itself
-        return True
 
 
 def _without_objects(labels: NDArray[Any]) -> NDArray[Any]:

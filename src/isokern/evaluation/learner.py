@@ -16,8 +16,8 @@ from sklearn.base import is_regressor
 from sklearn.utils import _safe_indexing
 
 from isokern.checks import one_of
-from isokern.evaluation.labels import is_missing
 from isokern.evaluation.one_by_one import OneByOne
+from isokern.frames import is_missing
 from isokern.learners import IKOGDClassifier, IKOGDClassifierCV, IKOGDRegressor
 from isokern.parts import need
 

@@ -12,6 +12,8 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
+from isokern.frames import is_missing
+
 Weights = NDArray[np.float64] | None
 
 LARGEST = 1e50  # targets and weights beyond count as this much, so that no product of them overflows
@@ -84,14 +86,6 @@ def _is_float(value: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return True
-
-
-def is_missing(label: Any) -> bool:
-    """Return whether a label is None, NaN, NaT or pandas' NA."""
-    try:
-        return label is None or bool(label != label)  # noqa: PLR0124
-    except TypeError:  # pandas' NA has no truth value, not even when compared with itself
-        return True
 
 
 def _column(estimator: object, y: Any, rows: Any) -> NDArray[Any]:
