@@ -6,7 +6,6 @@
 #include "bindings/rules.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <mutex>
 #include <shared_mutex>
@@ -23,8 +22,6 @@ namespace isokern::bindings {
 namespace {
 
 using bindings::view; // the overloads below would hide it
-
-constexpr std::int64_t kRowsPerLock = 8192; // scored before a writer may go on
 
 template <class Array> void check_weights(const Array &table, std::int64_t n_rows, std::size_t n_columns) {
     if (static_cast<std::int64_t>(table.shape(0)) < n_rows || table.shape(1) != n_columns || n_columns == 0)
@@ -45,23 +42,6 @@ WeightView view(const Table<double> &values, const OptionalTable &sums, std::int
     if (sums)
         check_weights(*sums, n_rows, values.shape(1));
     return {values.data(), sums ? sums->data() : nullptr, static_cast<std::int64_t>(values.shape(1))};
-}
-
-template <class Cell> CellRows<Cell> view(const Table<Cell> &cells, const Vector<std::int64_t> &starts) {
-    if (starts.size() < 2 || starts.size() != cells.shape(1) + 1)
-        throw std::invalid_argument("cells must have a column for each partitioning.");
-    const auto *first = starts.data(), *end = first + starts.size();
-    if (*first != 0 || std::adjacent_find(first, end, std::greater_equal<>()) != end)
-        throw std::invalid_argument("the starts of the partitionings must ascend from 0.");
-    return {cells.data(), static_cast<std::int64_t>(cells.shape(0)), static_cast<std::int64_t>(cells.shape(1)),
-            starts.data()};
-}
-
-double *view(const OptionalOutput &scores, std::int64_t n_rows, std::int64_t n_columns) {
-    if (scores && (static_cast<std::int64_t>(scores->shape(0)) != n_rows ||
-                   static_cast<std::int64_t>(scores->shape(1)) != n_columns))
-        throw std::invalid_argument("scores must have a row per row (sums: per cell) and a column per weight column.");
-    return scores ? scores->data() : nullptr;
 }
 
 void learn_primal(const CellsArgument &cells, const Vector<std::int64_t> &starts, const TargetArgument &targets,

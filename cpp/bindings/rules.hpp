@@ -4,7 +4,9 @@
 // checked here, because the core trusts its arguments.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
+#include <functional>
 #include <optional>
 
 #include <nanobind/stl/optional.h>
@@ -49,6 +51,25 @@ struct Rule {
 inline void check_columns(const Rule &rule, std::int64_t n_columns) {
     if (static_cast<std::int64_t>(rule.step.counted_from.size()) != n_columns)
         throw std::invalid_argument("counted_from must have one entry per column.");
+}
+
+constexpr std::int64_t kRowsPerLock = 8192; // scored before a writer may go on
+
+template <class Cell> CellRows<Cell> view(const Table<Cell> &cells, const Vector<std::int64_t> &starts) {
+    if (starts.size() < 2 || starts.size() != cells.shape(1) + 1)
+        throw std::invalid_argument("cells must have a column for each partitioning.");
+    const auto *first = starts.data(), *end = first + starts.size();
+    if (*first != 0 || std::adjacent_find(first, end, std::greater_equal<>()) != end)
+        throw std::invalid_argument("the starts of the partitionings must ascend from 0.");
+    return {cells.data(), static_cast<std::int64_t>(cells.shape(0)), static_cast<std::int64_t>(cells.shape(1)),
+            starts.data()};
+}
+
+inline double *view(const OptionalOutput &scores, std::int64_t n_rows, std::int64_t n_columns) {
+    if (scores && (static_cast<std::int64_t>(scores->shape(0)) != n_rows ||
+                   static_cast<std::int64_t>(scores->shape(1)) != n_columns))
+        throw std::invalid_argument("scores must have a row per row (sums: per cell) and a column per weight column.");
+    return scores ? scores->data() : nullptr;
 }
 
 inline AnyTarget view(const TargetArgument &targets, std::int64_t n_rows) {

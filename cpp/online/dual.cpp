@@ -49,7 +49,7 @@ template <class Cell> class Dual {
     void predict(double *scores) { scorer_.predict(row_, clock_, scores); }
     void last(double *scores) { scorer_.last(row_, clock_, scores); }
 
-    void step(std::int64_t k, double g, double rate) {
+    void step(std::int64_t k, double g, double rate, double) {
         if (!is_added_)
             add_row();
         const std::int64_t at = (support_.n - 1) * support_.weights.n_columns + k;

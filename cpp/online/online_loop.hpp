@@ -102,8 +102,8 @@ inline double limited_adagrad(double weight, double move, double distance, doubl
 // One pass over rows in order. In each round, for each column k,
 //     g = weight dL/df at f = f_k(x),   w <- (1 - eta lambda) w - eta g phi(x)
 // A Model has: read(r), make row r the current one; last(scores), score it by the last weights; averages(), whether
-// predictions differ from that; predict(scores); step(k, g, rate), move the weights of column k; move(k, g, rate), how
-// far that step moves the score; end_row().
+// predictions differ from that; predict(scores); step(k, g, rate, distance), move the weights of column k, whose score is
+// so far from the minimum of its loss; move(k, g, rate), how far that step moves the score; end_row().
 //   in: target, row_weights (or null), loss, step      changed: model, clock      out: scores before each step, or null
 template <class Model, class Target, class Loss>
 void learn_rows(Model &model, std::int64_t n_rows, std::int64_t n_columns, const Target &target,
@@ -125,14 +125,15 @@ void learn_rows(Model &model, std::int64_t n_rows, std::int64_t n_columns, const
             double g = loss.derivative(current[k], target(r, k));
             if (g == 0.0 || factor == 0.0)
                 continue;
+            const double distance = loss.distance(current[k], target(r, k));
             double weight = factor;
             if (step.schedule == Schedule::adagrad && factor > 1.0)
-                weight = limited_adagrad(factor, model.move(k, g, rate), loss.distance(current[k], target(r, k)), rate);
+                weight = limited_adagrad(factor, model.move(k, g, rate), distance, rate);
             else if (step.schedule != Schedule::adagrad && (Loss::is_quadratic || factor > 1.0))
-                weight = limited<Loss>(factor, model.move(k, g, rate), loss.distance(current[k], target(r, k)));
+                weight = limited<Loss>(factor, model.move(k, g, rate), distance);
             g *= weight;
             is_support |= r >= step.counted_from[k];
-            model.step(k, g, rate);
+            model.step(k, g, rate, distance);
         }
         clock.n_support += is_support;
         clock.scale_sum += clock.scale;

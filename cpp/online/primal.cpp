@@ -144,7 +144,7 @@ template <class Row, class AnyGather> class Primal {
     void last(double *scores) { scorer_.last(row_, clock_, scores); }
     bool averages() const { return weights_.sums != nullptr; }
     void predict(double *scores) { scorer_.predict(row_, clock_, scores); }
-    void step(std::int64_t k, double g, double rate) { stepper_.take(row_, k, g, rate, clock_); }
+    void step(std::int64_t k, double g, double rate, double) { stepper_.take(row_, k, g, rate, clock_); }
     double move(std::int64_t k, double g, double rate) const { return stepper_.move(row_, k, g, rate); }
     void end_row() {
         if (clock_.scale < kSmallScale)

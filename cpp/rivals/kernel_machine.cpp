@@ -104,7 +104,7 @@ template <class Rows> class KernelMachine::Learner {
     bool averages() const { return false; }
     void predict(double *scores) { last(scores); }
 
-    void step(std::int64_t k, double g, double rate) {
+    void step(std::int64_t k, double g, double rate, double) {
         if (!is_added_)
             machine_.add_row(block_[at_], clock_.rounds);
         is_added_ = true;

@@ -32,7 +32,7 @@ class Linear {
     void predict(double *scores) const { last(scores); }
 
     //  w[j, k] -= rate g z_j for all j;   sums[j, k] += w[j, k]
-    void step(std::int64_t k, double g, double rate) {
+    void step(std::int64_t k, double g, double rate, double) {
         ++weights_.n_updates[k];
         for (std::int64_t j = 0; j < features_.n_columns; ++j) {
             const std::int64_t at = j * weights_.n_columns + k;

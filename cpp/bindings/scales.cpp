@@ -1,0 +1,215 @@
+// Python bindings of learning on several scales with a linear term (scales.hpp).
+//
+// In: NumPy arrays of cells, linear rows, targets and weights. Out: the same arrays changed in place. Shapes are checked
+// here, because the core trusts its arguments. All loops release the GIL. Several models learn the same rows in one
+// step, each in a thread of its own, under the lock of one clock.
+#include "bindings/rules.hpp"
+
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <vector>
+
+#include "common/threads.hpp"
+#include "online/scales.hpp"
+
+namespace isokern::bindings {
+namespace {
+
+using bindings::view; // the overloads below would hide it
+
+using OptionalCells = std::optional<CellsArgument>;
+using OptionalFloats = std::optional<Output<float>>;
+using LinearArgument = std::optional<std::variant<Table<float>, Csr<float>>>;
+
+// A model that learns, with the cells that it takes of each row.
+struct Entrant {
+    OptionalCells cells;
+    std::optional<Vector<std::int64_t>> starts;
+    Vector<float> shares;
+    OptionalFloats values, squares, linear_values, linear_squares;
+    Rule rule;
+    Clock *clock;
+    Output<double> scores;
+};
+
+std::optional<AnyCells> view(const OptionalCells &cells, const std::optional<Vector<std::int64_t>> &starts,
+                             std::int64_t n_rows, std::int64_t n_scales) {
+    if (!cells)
+        return std::nullopt;
+    if (!starts)
+        throw std::invalid_argument("starts must be given along with cells.");
+    return std::visit(
+        [&](const auto &array) -> AnyCells {
+            const auto rows = view(array, *starts);
+            if (rows.n_rows != n_rows || n_scales < 1 || rows.t % n_scales != 0)
+                throw std::invalid_argument("cells must have a row per target and a column per scale.");
+            return rows;
+        },
+        *cells);
+}
+
+std::optional<LinearRows> view(const LinearArgument &linear, float constant, std::int64_t n_rows) {
+    if (!linear)
+        return std::nullopt;
+    return std::visit(
+        [&](const auto &array) -> LinearRows {
+            const auto rows = view(array);
+            if (rows.n_rows != n_rows)
+                throw std::invalid_argument("linear must have one row per row of cells.");
+            return {rows, constant};
+        },
+        *linear);
+}
+
+// Checks a table of weights; returns its data, or null if there is none.
+template <class Any> auto weights_of(const Any &table, std::int64_t n_rows, std::int64_t n_columns) {
+    if (table && (static_cast<std::int64_t>(table->shape(0)) != n_rows ||
+                  static_cast<std::int64_t>(table->shape(1)) != n_columns))
+        throw std::invalid_argument("weights must have a row for each cell or linear column, and a column per score.");
+    return table ? table->data() : nullptr;
+}
+
+std::int64_t n_cells(const std::optional<AnyCells> &cells) {
+    return cells ? std::visit([](const auto &rows) { return rows.n_cells(); }, *cells) : 0;
+}
+
+ScaleWeights view(const Entrant &entrant, const std::optional<AnyCells> &cells,
+                  const std::optional<LinearRows> &linear) {
+    const auto n_columns = static_cast<std::int64_t>(entrant.scores.shape(1));
+    const std::int64_t n_linear = linear ? linear->n_columns() + 1 : 0;
+    const bool is_adagrad = entrant.rule.step.schedule == Schedule::adagrad;
+    const auto lacks = [](const auto &table, bool is_wanted) { return is_wanted && !table; };
+    if (lacks(entrant.values, bool(cells)) || lacks(entrant.squares, cells && is_adagrad) ||
+        lacks(entrant.linear_squares, entrant.linear_values && is_adagrad) ||
+        lacks(linear, bool(entrant.linear_values)) || lacks(cells, bool(entrant.values)))
+        throw std::invalid_argument("an entrant must have weights for its cells and for the linear rows.");
+    return {weights_of(entrant.values, n_cells(cells), n_columns),
+            weights_of(entrant.squares, n_cells(cells), n_columns),
+            entrant.shares.data(),
+            static_cast<std::int64_t>(entrant.shares.size()),
+            weights_of(entrant.linear_values, n_linear, n_columns),
+            weights_of(entrant.linear_squares, n_linear, n_columns),
+            n_columns};
+}
+
+// All entrants learn the rows in one step with `copies`, under the lock of `guard`. errors[e] becomes the entrant's
+// faded error, see faded_error.
+void learn_scales(const std::vector<const Entrant *> &entrants, const LinearArgument &linear, float constant,
+                  const Vector<std::int32_t> &targets, const OptionalVector &row_weights, Clock &guard,
+                  std::int64_t n_scored, double fade,
+                  const nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu> &errors, int threads,
+                  const Copies &copies) {
+    check(copies);
+    const auto n_rows = static_cast<std::int64_t>(targets.size()), n = static_cast<std::int64_t>(entrants.size());
+    if (static_cast<std::int64_t>(errors.size()) != n)
+        throw std::invalid_argument("errors must have one entry per entrant.");
+    const double *factors = view(row_weights, n_rows);
+    const auto rows = view(linear, constant, n_rows);
+    std::vector<std::optional<AnyCells>> cells;
+    std::vector<ScaleWeights> weights;
+    for (const Entrant *entrant : entrants) {
+        cells.push_back(
+            view(entrant->cells, entrant->starts, n_rows, static_cast<std::int64_t>(entrant->shares.size())));
+        weights.push_back(view(*entrant, cells.back(), rows));
+        check_columns(entrant->rule, weights.back().n_columns);
+        if (static_cast<std::int64_t>(entrant->scores.shape(0)) != n_rows || n_scored > weights.back().n_columns)
+            throw std::invalid_argument("scores must have a row per row and a column per class.");
+    }
+    const nb::gil_scoped_release release;
+    const std::unique_lock lock(guard.lock);
+    const auto learn = [&](std::int64_t e, std::int64_t) {
+        const Entrant &entrant = *entrants[e];
+        double *scores = entrant.scores.data();
+        isokern::learn_scales(cells[e], rows, n_rows, ClassTarget{targets.data()}, factors, entrant.rule.loss,
+                              entrant.rule.step, weights[e], *entrant.clock, scores);
+        errors.data()[e] = isokern::faded_error(errors.data()[e], fade, scores, n_rows, weights[e].n_columns, n_scored,
+                                                targets.data(), factors);
+    };
+    parallel_tiles(n, 1, threads, [&] { return learn; });
+    copy_all(copies);
+}
+
+template <class Value>
+void score_scales(const OptionalCells &cells, const std::optional<Vector<std::int64_t>> &starts, std::int64_t n_scales,
+                  const std::optional<Table<Value>> &values, const LinearArgument &linear, float constant,
+                  const std::optional<Table<float>> &linear_values, const Clock &guard, const Output<double> &scores,
+                  int threads, const Copies &copies) {
+    check(copies);
+    const auto n_rows = static_cast<std::int64_t>(scores.shape(0));
+    const auto n_columns = static_cast<std::int64_t>(scores.shape(1));
+    const auto any = view(cells, starts, n_rows, n_scales);
+    const auto rows = view(linear, constant, n_rows);
+    if (bool(any) != bool(values) || (linear_values && !rows))
+        throw std::invalid_argument("a model must have weights for its cells and for the linear rows.");
+    const ScaleView<Value> weights{weights_of(values, n_cells(any), n_columns), n_scales,
+                                   weights_of(linear_values, rows ? rows->n_columns() + 1 : 0, n_columns), n_columns};
+    const nb::gil_scoped_release release;
+    const std::shared_lock lock(guard.lock);
+    isokern::score_scales(any, rows, n_rows, weights, scores.data(), threads);
+    copy_all(copies);
+}
+
+// Folds the scales into the finest one, at one moment with `copies`.
+template <class Cell>
+void fold_scales(const nb::ndarray<const Cell, nb::ndim<3>, nb::c_contig, nb::device::cpu> &paths,
+                 const Vector<std::int64_t> &starts, const Table<float> &values, const Clock &guard,
+                 const Output<double> &folded, int threads, const Copies &copies) {
+    check(copies);
+    const auto t = static_cast<std::int64_t>(paths.shape(0)), n_finest = static_cast<std::int64_t>(paths.shape(1)),
+               n_scales = static_cast<std::int64_t>(paths.shape(2)), n_columns = std::int64_t(values.shape(1));
+    if (static_cast<std::int64_t>(starts.size()) != t * n_scales + 1 ||
+        static_cast<std::int64_t>(values.shape(0)) < starts.data()[t * n_scales] ||
+        static_cast<std::int64_t>(folded.shape(0)) != t * n_finest ||
+        static_cast<std::int64_t>(folded.shape(1)) != n_columns)
+        throw std::invalid_argument("paths, starts, values and folded must have the cells of one map.");
+    const nb::gil_scoped_release release;
+    const std::shared_lock lock(guard.lock);
+    isokern::fold_scales(paths.data(), t, n_finest, n_scales, starts.data(), values.data(), n_columns, folded.data(),
+                         threads);
+    copy_all(copies);
+}
+
+template <class Value> void register_score(nb::module_ &m) {
+    using namespace nb::literals;
+    m.def("score_scales", &score_scales<Value>, "cells"_a.noconvert().none(), "starts"_a.noconvert().none(),
+          "n_scales"_a, "values"_a.noconvert().none(), "linear"_a.noconvert().none(), "constant"_a,
+          "linear_values"_a.noconvert().none(), "guard"_a, "scores"_a.noconvert(), "threads"_a,
+          "copies"_a.noconvert() = Copies());
+}
+
+template <class Cell> void register_fold(nb::module_ &m) {
+    using namespace nb::literals;
+    m.def("fold_scales", &fold_scales<Cell>, "paths"_a.noconvert(), "starts"_a.noconvert(), "values"_a.noconvert(),
+          "guard"_a, "folded"_a.noconvert(), "threads"_a, "copies"_a.noconvert() = Copies());
+}
+
+} // namespace
+
+void register_scales(nb::module_ &m) {
+    using namespace nb::literals;
+    nb::class_<Entrant>(m, "Entrant")
+        .def(
+            "__init__",
+            [](Entrant *self, const OptionalCells &cells, const std::optional<Vector<std::int64_t>> &starts,
+               const Vector<float> &shares, const OptionalFloats &values, const OptionalFloats &squares,
+               const OptionalFloats &linear_values, const OptionalFloats &linear_squares, const Rule &rule,
+               Clock *clock, const Output<double> &scores) {
+                new (self) Entrant{cells,         starts,         shares, values, squares,
+                                   linear_values, linear_squares, rule,   clock,  scores};
+            },
+            "cells"_a.noconvert().none(), "starts"_a.noconvert().none(), "shares"_a.noconvert(),
+            "values"_a.noconvert().none(), "squares"_a.noconvert().none(), "linear_values"_a.noconvert().none(),
+            "linear_squares"_a.noconvert().none(), "rule"_a, "clock"_a, "scores"_a.noconvert(),
+            nb::keep_alive<1, 10>());
+    m.def("learn_scales", &learn_scales, "entrants"_a, "linear"_a.noconvert().none(), "constant"_a,
+          "targets"_a.noconvert(), "row_weights"_a.noconvert().none(), "guard"_a, "n_scored"_a, "fade"_a,
+          "errors"_a.noconvert(), "threads"_a, "copies"_a.noconvert() = Copies());
+    register_score<float>(m);
+    register_score<double>(m);
+    register_fold<std::uint8_t>(m);
+    register_fold<std::uint16_t>(m);
+    register_fold<std::uint32_t>(m);
+}
+
+} // namespace isokern::bindings

@@ -1,0 +1,75 @@
+// Online gradient descent on the cells of several scales of each partitioning, and on a linear term.
+//
+//  f_k(x) = (1/t) sum_i sum_l u[i, l, phi_il(x), k]  +  sum_j z_j v[j, k]
+// In: cells phi_il(x) of rows in order, t partitionings with L scales each, coarse to fine; rows z of the linear term;
+// targets. Out: changed weights, scores. The feature of a cell of scale l is a_l (its share), so the kernel is
+// sum_l a_l^2 (share of equal cells at scale l) + <z, z'>. Stored are u = a_l w, so that scoring adds without factors.
+// Weights are floats, sums of them doubles.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+
+#include "common/rows.hpp"
+#include "online/online_loop.hpp"
+
+namespace isokern {
+
+using AnyCells = std::variant<CellRows<std::uint8_t>, CellRows<std::uint16_t>, CellRows<std::uint32_t>>;
+
+// Rows z of the linear term. The last weight, of row n_columns, is that of a column of constants.
+struct LinearRows {
+    std::variant<DenseRows<float>, CsrRows<float>> rows;
+    float constant;
+
+    std::int64_t n_columns() const {
+        return std::visit([](const auto &any) { return any.n_columns; }, rows);
+    }
+};
+
+// Weights of a model: tables with a row for each cell or linear column, and n_columns columns. Squares are the sums of
+// squared gradients for AdaGrad, null for other schedules.
+struct ScaleWeights {
+    float *values, *squares;               // null without cells
+    const float *shares;                   // a_l, by scale
+    std::int64_t n_scales;                 // L
+    float *linear_values, *linear_squares; // null without a linear term
+    std::int64_t n_columns;
+};
+
+// One pass over the rows in order. With g = row weight * dL/df at the current score, a row with g != 0 does
+//     u[i, l, phi_il(x), k] -= eta g a_l^2                                    for all i, l    (constant, decaying)
+//     u[i, l, phi_il(x), k] -= eta g a_l / sqrt(sum of the cell's g^2 so far)                  (AdaGrad)
+// and the like for v. The step of v moves the row's own score past the minimum of its loss by at most eta.
+//   in: cells and linear rows, either or both; targets, row_weights (or null)      changed: weights, clock
+//   out: scores (n_rows x n_columns, or null) before each row's step, as score_scales would give them
+void learn_scales(const std::optional<AnyCells> &cells, const std::optional<LinearRows> &linear, std::int64_t n_rows,
+                  const AnyTarget &targets, const double *row_weights, const AnyLoss &loss, const Step &step,
+                  const ScaleWeights &weights, Clock &clock, double *scores);
+
+// Weights for scoring: of floats, or of doubles where the scales have been folded into the finest one.
+template <class Value> struct ScaleView {
+    const Value *values; // null without cells
+    std::int64_t n_scales;
+    const float *linear_values; // null without a linear term
+    std::int64_t n_columns;
+};
+
+template <class Value>
+void score_scales(const std::optional<AnyCells> &cells, const std::optional<LinearRows> &linear, std::int64_t n_rows,
+                  const ScaleView<Value> &weights, double *scores, int threads);
+
+//  folded[i, c, k] = sum_l values[i, l, paths[i, c, l], k]      for the finest cells c of partitioning i
+// Scores of the folded table are the same bytes: both add the scales first, coarse to fine.
+//   in: paths (t x n_finest x L), starts (t L + 1) of the cells of each partitioning and scale
+template <class Cell>
+void fold_scales(const Cell *paths, std::int64_t t, std::int64_t n_finest, std::int64_t n_scales,
+                 const std::int64_t *starts, const float *values, std::int64_t n_columns, double *folded, int threads);
+
+//  error <- fade error + weight [the column with the largest score is not the target], for each row in order
+// A single scored column speaks for the second of two classes if positive; the first is target -1.
+double faded_error(double error, double fade, const double *scores, std::int64_t n_rows, std::int64_t n_columns,
+                   std::int64_t n_scored, const std::int32_t *targets, const double *row_weights);
+
+} // namespace isokern
