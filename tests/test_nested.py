@@ -57,6 +57,13 @@ def test_values_beyond_float32_are_compared_in_float64(values):
     check_against_reference(X, draw(300, 3, 200), [4, 128, 200])
 
 
+@pytest.mark.parametrize("size", [1e-161, 1e-200])
+def test_sparse_values_whose_squares_underflow_are_compared_by_the_exact_distance(size):
+    table = sparse.random_array((80, 3000), density=0.01, rng=0, format="csr") * size
+    table = sparse.vstack([table, sparse.csr_array((1, 3000))], format="csr")
+    check_against_reference(table.toarray(), draw(81, 3, 60), [4, 60], core_rows(table, 0, 81))
+
+
 @pytest.mark.parametrize("sizes", [[2], [300], [2, 300], [150, 151]])
 def test_any_sizes_may_be_combined(sizes):
     check_against_reference(make_points("tied", 400, 6), draw(400, 17, sizes[-1]), sizes)

@@ -27,7 +27,8 @@ template <class Value> class IndexBounds {
     IndexBounds(const Points &points, std::span<const std::int32_t> numbers) : index_(points, numbers) {
         for (const double square : index_.squares())
             largest_square_ = std::max(largest_square_, square);
-        if (largest_square_ > 0.0 && std::isfinite(largest_square_))
+        // The unit of smaller squares would overflow. With unit 1 all their bounds are tied: exact distances decide.
+        if (largest_square_ > kTooSmall * kTooSmall && std::isfinite(largest_square_))
             unit_ = std::ldexp(1.0, -std::ilogb(largest_square_));
     }
 
