@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from sklearn.utils import check_random_state
 
@@ -149,6 +151,46 @@ def tree_cells(X, D, n_partitionings, n_cells, seed, max_depth=None, categorical
     return np.array([[descend(tree, row, categorical) for tree in trees] for row in X])
 
 
+def tree_path(tree, row, categorical=()):
+    """Return the nodes that a row visits in a tree given by its arrays, from the root to a leaf."""
+    path = [0]
+    while tree["left"][path[-1]] >= 0:
+        k = path[-1]
+        column, value = tree["column"][k], float(row[tree["column"][k]])
+        if column in categorical:
+            goes_right = category_goes_right(0 if np.isnan(value) else value, tree["split"][k])
+        else:
+            goes_right = tree["missing_right"][k] if np.isnan(value) else not value < tree["split"][k]
+        path.append(int(tree["left"][k] + goes_right))
+    return path
+
+
+def tree_scales(arrays, X, n_cells, n_scales, categorical=()):
+    """Return the cells of rows at all scales, (len(X), t * n_scales), and the number of cells, (t, n_scales)."""
+    cells, sizes = [], []
+    for begin, end in pairwise(arrays["starts"]):
+        tree = {name: values[begin:end] for name, values in arrays.items() if name != "starts"}
+        parents = {int(child): k for k, left in enumerate(tree["left"]) if left >= 0 for child in (left, left + 1)}
+        paths = [tree_path(tree, row, categorical) for row in X]
+        for scale in range(n_scales - 1):
+
+            def ends(k, limit=n_cells / 4 ** (scale + 1), tree=tree):
+                return tree["n_points"][k] <= limit or tree["left"][k] < 0
+
+            def is_cell(k, ends=ends, parents=parents):
+                above = [k]
+                while above[-1] in parents:
+                    above.append(parents[above[-1]])
+                return ends(k) and not any(ends(v) for v in above[1:])
+
+            nodes = [k for k in range(end - begin) if is_cell(k)]
+            cells.append([nodes.index(next(k for k in path if ends(k))) for path in paths])
+            sizes.append(len(nodes))
+        cells.append([-1 - int(tree["left"][path[-1]]) for path in paths])
+        sizes.append(n_cells)
+    return np.array(cells).T.reshape(len(X), -1), np.reshape(sizes, (-1, n_scales))
+
+
 def squared_distances(X, D):
     """Return the squared distances of all pairs, summed column by column in float64."""
     totals = np.zeros((len(X), len(D)))
@@ -164,6 +206,14 @@ def voronoi_cells(X, D, n_partitionings, n_cells, seed):
     samples = draw_samples(len(D), n_partitionings, n_cells, seed)
     distances = squared_distances(X, D)
     return np.stack([distances[:, rows].argmin(axis=1) for rows in samples], axis=1)
+
+
+def voronoi_scales(X, D, n_partitionings, n_cells, n_scales, seed):
+    """Return the cells of rows at all scales, (len(X), t * n_scales): the nearest of the sample's first points."""
+    samples = draw_samples(len(D), n_partitionings, n_cells, seed)
+    distances = squared_distances(X, D)
+    sizes = [max(2, n_cells // 4**k) for k in range(n_scales)][::-1]
+    return np.stack([distances[:, rows[:size]].argmin(axis=1) for rows in samples for size in sizes], axis=1)
 
 
 def derivative(loss, f, target, epsilon=0.1):

@@ -22,6 +22,7 @@ def make_trees(**changes):
         "column": np.array([1, 0, 0], dtype=np.int32),
         "left": np.array([1, -1, -2], dtype=np.int32),
         "missing_right": np.zeros(3, dtype=np.uint8),
+        "n_points": np.array([2, 1, 1], dtype=np.int32),
         "starts": np.array([0, 3]),
         "categorical": np.empty(0, dtype=np.int32),
         "n_columns": 2,
@@ -55,6 +56,10 @@ BAD_TREES = {
     "starts that descend": {"starts": np.array([0, 4, 3])},
     "starts beyond the nodes": {"starts": np.array([0, 4])},
     "a tree without nodes": {"starts": np.array([0, 0, 3])},
+    "too few counts of points": {"n_points": np.array([2, 1], dtype=np.int32)},
+    "a node without points": {"n_points": np.array([1, 1, 0], dtype=np.int32)},
+    "children with more points than their parent": {"n_points": np.array([2, 1, 2], dtype=np.int32)},
+    "children whose points overflow": {"n_points": np.array([-2, 2**31 - 1, 2**31 - 1], dtype=np.int32)},
 }
 
 
@@ -95,11 +100,57 @@ def test_a_nan_split_sends_all_rows_right_and_later_splits_still_apply():
         column=np.array([1, 0, 1, 0, 0], dtype=np.int32),
         left=np.array([1, -1, 3, -2, -3], dtype=np.int32),
         missing_right=np.zeros(5, dtype=np.uint8),
+        n_points=np.array([3, 1, 2, 1, 1], dtype=np.int32),
         starts=np.array([0, 5]),
         n_columns=3000,
         n_cells=3,
     )
     assert apply_trees(trees, rows_with([-1.0, -0.5, 0.0, 1.0], 3000)).tolist() == [1, 2, 2, 2]
+
+
+LINKS = {
+    "left": np.array([1, -1, -2], dtype=np.int32),
+    "n_points": np.array([2, 1, 1], dtype=np.int32),
+    "starts": np.array([0, 3]),
+}
+BAD_LINKS = {
+    "a child beyond the tree": {"left": np.array([2, -1, -2], dtype=np.int32)},
+    "a child that is its parent": {"left": np.array([0, -1, -2], dtype=np.int32)},
+    "a cell outside": {"left": np.array([1, -1, -3], dtype=np.int32)},
+    "too few counts of points": {"n_points": np.array([2, 1], dtype=np.int32)},
+    "starts beyond the nodes": {"starts": np.array([0, 4])},
+    "starts that descend": {"starts": np.array([0, 4, 3])},
+}
+
+
+@pytest.mark.parametrize("changes", BAD_LINKS.values(), ids=BAD_LINKS)
+def test_scales_of_invalid_trees_are_rejected(changes):
+    with pytest.raises(ValueError, match=r"tree|forest"):
+        _core.count_scale_cells(**LINKS | changes, n_cells=2, n_scales=2)
+    with pytest.raises(ValueError, match=r"tree|forest"):
+        _core.find_paths(**LINKS | changes, paths=np.empty((1, 2, 2), dtype=np.uint8))
+
+
+@pytest.mark.parametrize("shape", [(2, 2, 2), (1, 257, 2), (1, 2, 0), (1, 2, 32), (1, 0, 2)], ids=str)
+def test_paths_of_another_shape_are_rejected(shape):
+    with pytest.raises(ValueError, match=r"paths must|n_cells must"):
+        _core.find_paths(**LINKS, paths=np.empty(shape, dtype=np.uint8))
+
+
+@pytest.mark.parametrize(
+    ("leaves", "cells"),
+    [
+        (np.array([[2]], dtype=np.uint8), np.empty((1, 3), dtype=np.uint8)),
+        (np.array([[0, 0]], dtype=np.uint8), np.empty((1, 3), dtype=np.uint8)),
+        (np.array([[0]], dtype=np.uint8), np.empty((1, 2), dtype=np.uint8)),
+        (np.array([[0]], dtype=np.uint8), np.empty((2, 3), dtype=np.uint8)),
+        (np.array([[0]], dtype=np.uint16), np.empty((1, 3), dtype=np.uint8)),
+    ],
+    ids=["a leaf outside", "two trees", "two scales", "two rows", "another dtype"],
+)
+def test_leaves_that_do_not_fit_the_paths_are_rejected(leaves, cells):
+    with pytest.raises(ValueError, match="leaves"):
+        _core.expand_leaves(leaves, np.zeros((1, 2, 3), dtype=np.uint8), cells, 1)
 
 
 BAD_SAMPLES = {

@@ -1,4 +1,4 @@
-// Python bindings of learning on several scales with a linear term (scales.hpp).
+// Python bindings of learning on several scales with a linear term (scale_weights.hpp).
 //
 // In: NumPy arrays of cells, linear rows, targets and weights. Out: the same arrays changed in place. Shapes are checked
 // here, because the core trusts its arguments. All loops release the GIL. Several models learn the same rows in one
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/threads.hpp"
-#include "online/scales.hpp"
+#include "online/scale_weights.hpp"
 
 namespace isokern::bindings {
 namespace {

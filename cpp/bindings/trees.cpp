@@ -1,15 +1,23 @@
 // Binds isolation trees: growing them from samples, and mapping rows by them.
 //
-// In: rows and samples; then the arrays of a forest. Out: those arrays; then the cells of rows.
+// In: rows and samples; then the arrays of a forest. Out: those arrays; then the cells of rows, at one or all scales.
 #include "bindings/maps.hpp"
 
+#include <algorithm>
 #include <limits>
+#include <span>
 
+#include "trees/scales.hpp"
 #include "trees/splits.hpp"
 #include "trees/tree_map.hpp"
 
 namespace isokern::bindings {
 namespace {
+
+// The cells of each leaf of each tree at all scales.
+template <class Cell> using Paths = nb::ndarray<Cell, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using PathsOutput = std::variant<Paths<std::uint8_t>, Paths<std::uint16_t>, Paths<std::uint32_t>>;
+using PathsArgument = std::variant<Paths<const std::uint8_t>, Paths<const std::uint16_t>, Paths<const std::uint32_t>>;
 
 auto grow_trees(const RowsArgument &rows, const Table<std::int64_t> &samples, std::int64_t max_depth,
                 std::uint64_t seed, const Vector<std::int32_t> &categorical, int threads) {
@@ -33,19 +41,21 @@ auto grow_trees(const RowsArgument &rows, const Table<std::int64_t> &samples, st
     }
     return nb::make_tuple(to_array(std::move(forest.split)), to_array(std::move(forest.column)),
                           to_array(std::move(forest.left)), to_array(std::move(forest.missing_right)),
-                          to_array(std::move(forest.starts)));
+                          to_array(std::move(forest.n_points)), to_array(std::move(forest.starts)));
 }
 
 TreeMap make_tree_map(const Vector<double> &split, const Vector<std::int32_t> &column, const Vector<std::int32_t> &left,
-                      const Vector<std::uint8_t> &missing_right, const Vector<std::int64_t> &starts,
-                      const Vector<std::int32_t> &categorical, std::int64_t n_columns, std::int64_t n_cells) {
+                      const Vector<std::uint8_t> &missing_right, const Vector<std::int32_t> &n_points,
+                      const Vector<std::int64_t> &starts, const Vector<std::int32_t> &categorical,
+                      std::int64_t n_columns, std::int64_t n_cells) {
     const std::size_t n_nodes = split.size();
-    if (column.size() != n_nodes || left.size() != n_nodes || missing_right.size() != n_nodes || starts.size() < 2 ||
+    if (column.size() != n_nodes || left.size() != n_nodes || missing_right.size() != n_nodes ||
+        n_points.size() != n_nodes || starts.size() < 2 ||
         starts.data()[starts.size() - 1] != static_cast<std::int64_t>(n_nodes))
         throw std::invalid_argument("the arrays of a forest must have the same length.");
     const nb::gil_scoped_release release;
-    return TreeMap(split.data(), column.data(), left.data(), missing_right.data(), {starts.data(), starts.size()},
-                   {categorical.data(), categorical.size()}, n_columns, n_cells);
+    return TreeMap(split.data(), column.data(), left.data(), missing_right.data(), n_points.data(),
+                   {starts.data(), starts.size()}, {categorical.data(), categorical.size()}, n_columns, n_cells);
 }
 
 // The codes of categories as float64, NaN for those that are missing.
@@ -80,6 +90,67 @@ void find_cells(const TreeMap &map, const RowsArgument &rows, const CellsOutput 
         any, cells);
 }
 
+ScaledTrees scaled_trees(const Vector<std::int32_t> &left, const Vector<std::int32_t> &n_points,
+                         const Vector<std::int64_t> &starts, std::int64_t n_cells, std::int64_t n_scales) {
+    constexpr std::int64_t kMostScales = 31; // 4^31 is the largest power of four that fits
+    const std::span<const std::int64_t> ends(starts.data(), starts.size());
+    if (left.size() != n_points.size() || ends.size() < 2 || ends.front() != 0 ||
+        ends.back() != static_cast<std::int64_t>(left.size()) || !std::is_sorted(ends.begin(), ends.end()))
+        throw std::invalid_argument("the arrays of a forest must have the same length, and starts must ascend from 0.");
+    if (n_cells < 1 || n_scales < 1 || n_scales > kMostScales)
+        throw std::invalid_argument("n_cells must be at least 1, and n_scales from 1 to 31.");
+    return {left.data(), n_points.data(), ends, n_cells, n_scales};
+}
+
+// The number of cells of each tree at each scale, n_trees x n_scales, tree by tree.
+auto count_scale_cells(const Vector<std::int32_t> &left, const Vector<std::int32_t> &n_points,
+                       const Vector<std::int64_t> &starts, std::int64_t n_cells, std::int64_t n_scales) {
+    const ScaledTrees trees = scaled_trees(left, n_points, starts, n_cells, n_scales);
+    std::vector<std::int64_t> sizes(static_cast<std::size_t>(trees.n_trees() * n_scales));
+    {
+        const nb::gil_scoped_release release;
+        isokern::count_scale_cells(trees, sizes.data());
+    }
+    return to_array(std::move(sizes));
+}
+
+//   out: paths, n_trees x n_cells x n_scales
+void find_paths(const Vector<std::int32_t> &left, const Vector<std::int32_t> &n_points,
+                const Vector<std::int64_t> &starts, const PathsOutput &paths) {
+    std::visit(
+        [&]<class Cell>(const Paths<Cell> &output) {
+            const auto n_cells = static_cast<std::int64_t>(output.shape(1));
+            const ScaledTrees trees =
+                scaled_trees(left, n_points, starts, n_cells, static_cast<std::int64_t>(output.shape(2)));
+            if (static_cast<std::int64_t>(output.shape(0)) != trees.n_trees() ||
+                n_cells - 1 > std::int64_t{std::numeric_limits<Cell>::max()})
+                throw std::invalid_argument("paths must have a table for each tree, in a dtype that holds all cells.");
+            const nb::gil_scoped_release release;
+            isokern::find_paths(trees, output.data());
+        },
+        paths);
+}
+
+//  cells[r, i n_scales + l] = paths[i, leaves[r, i], l]      out: cells
+void expand_leaves(const CellsArgument &leaves, const PathsArgument &paths, const CellsOutput &cells, int threads) {
+    const nb::gil_scoped_release release;
+    std::visit(
+        [&]<class A, class B, class C>(const Table<A> &codes, const Paths<B> &table, const Output<C> &output) {
+            if constexpr (!std::is_same_v<const A, B> || !std::is_same_v<A, C>)
+                throw std::invalid_argument("leaves, paths and cells must have the same dtype.");
+            else if (codes.shape(1) != table.shape(0) || output.shape(0) != codes.shape(0) ||
+                     output.shape(1) != table.shape(0) * table.shape(2))
+                throw std::invalid_argument("leaves must have a column for each tree, and cells one for each scale of "
+                                            "each tree.");
+            else
+                isokern::expand_leaves(codes.data(), static_cast<std::int64_t>(codes.shape(0)), table.data(),
+                                       static_cast<std::int64_t>(table.shape(0)),
+                                       static_cast<std::int64_t>(table.shape(1)),
+                                       static_cast<std::int64_t>(table.shape(2)), output.data(), threads);
+        },
+        leaves, paths, cells);
+}
+
 } // namespace
 
 void register_trees(nb::module_ &m) {
@@ -92,14 +163,20 @@ void register_trees(nb::module_ &m) {
             "__init__",
             [](TreeMap *self, const Vector<double> &split, const Vector<std::int32_t> &column,
                const Vector<std::int32_t> &left, const Vector<std::uint8_t> &missing_right,
-               const Vector<std::int64_t> &starts, const Vector<std::int32_t> &categorical, std::int64_t n_columns,
-               std::int64_t n_cells) {
-                new (self)
-                    TreeMap(make_tree_map(split, column, left, missing_right, starts, categorical, n_columns, n_cells));
+               const Vector<std::int32_t> &n_points, const Vector<std::int64_t> &starts,
+               const Vector<std::int32_t> &categorical, std::int64_t n_columns, std::int64_t n_cells) {
+                new (self) TreeMap(make_tree_map(split, column, left, missing_right, n_points, starts, categorical,
+                                                 n_columns, n_cells));
             },
             "split"_a.noconvert(), "column"_a.noconvert(), "left"_a.noconvert(), "missing_right"_a.noconvert(),
-            "starts"_a.noconvert(), "categorical"_a.noconvert(), "n_columns"_a, "n_cells"_a)
+            "n_points"_a.noconvert(), "starts"_a.noconvert(), "categorical"_a.noconvert(), "n_columns"_a, "n_cells"_a)
         .def("apply", &find_cells, "rows"_a.noconvert(), "cells"_a.noconvert(), "threads"_a);
+    m.def("count_scale_cells", &count_scale_cells, "left"_a.noconvert(), "n_points"_a.noconvert(),
+          "starts"_a.noconvert(), "n_cells"_a, "n_scales"_a);
+    m.def("find_paths", &find_paths, "left"_a.noconvert(), "n_points"_a.noconvert(), "starts"_a.noconvert(),
+          "paths"_a.noconvert());
+    m.def("expand_leaves", &expand_leaves, "leaves"_a.noconvert(), "paths"_a.noconvert(), "cells"_a.noconvert(),
+          "threads"_a);
 }
 
 } // namespace isokern::bindings

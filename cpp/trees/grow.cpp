@@ -37,12 +37,14 @@ struct Tree {
     double *split;
     std::int32_t *column, *left;
     std::uint8_t *missing_right;
+    std::int32_t *n_points;
     std::int32_t n_nodes = 0;
 
-    std::int32_t add_node() {
+    std::int32_t add_node(std::int32_t n_points_there) {
         split[n_nodes] = 0.0;
         column[n_nodes] = left[n_nodes] = 0;
         missing_right[n_nodes] = 0;
+        n_points[n_nodes] = n_points_there;
         return n_nodes++;
     }
 };
@@ -57,7 +59,8 @@ template <class Sample> class Grower {
     std::int32_t grow(RowNumbers rows, std::uint64_t key, Tree tree) {
         tree_ = tree;
         take(rows);
-        Node root{0, static_cast<std::int32_t>(rows.size()), 0, key, tree_.add_node(), 0, 0};
+        const auto n_points = static_cast<std::int32_t>(rows.size());
+        Node root{0, n_points, 0, key, tree_.add_node(n_points), 0, 0};
         slots_.resize(static_cast<std::size_t>(sample_.n_slots()));
         root.n_slots = sample_.list_slots(points_of(root), slots_.data());
         put(root);
@@ -114,8 +117,8 @@ template <class Sample> class Grower {
         if (!choose_slot(node, draws))
             return make_leaf(node);
         const std::int32_t middle = partition(node.begin, node.end, sides_at_);
-        const std::int32_t left = tree_.add_node();
-        tree_.add_node();
+        const std::int32_t left = tree_.add_node(middle - node.begin);
+        tree_.add_node(node.end - middle);
         tree_.split[node.index] = split_;
         tree_.column[node.index] = sample_.column(slot_);
         tree_.left[node.index] = left;
@@ -282,6 +285,7 @@ void join(Forest &forest, const std::vector<std::int32_t> &n_nodes, std::int64_t
         move(forest.column);
         move(forest.left);
         move(forest.missing_right);
+        move(forest.n_points);
         forest.starts.push_back(to + n_nodes[i]);
     }
     const auto cut = [n = static_cast<std::size_t>(forest.starts.back())](auto &values) {
@@ -293,6 +297,7 @@ void join(Forest &forest, const std::vector<std::int32_t> &n_nodes, std::int64_t
     cut(forest.column);
     cut(forest.left);
     cut(forest.missing_right);
+    cut(forest.n_points);
 }
 
 template <class Sample, class Rows>
@@ -304,14 +309,16 @@ Forest grow(const Rows &rows, const typename Sample::Shared &shared, const std::
     forest.column.resize(forest.split.size());
     forest.left.resize(forest.split.size());
     forest.missing_right.resize(forest.split.size());
+    forest.n_points.resize(forest.split.size());
     std::vector<std::int32_t> n_nodes(static_cast<std::size_t>(n_trees));
     parallel_tiles(n_trees, 1, threads, [&] {
         return [&, grower = Grower(Sample(rows, shared), max_depth)](std::int64_t i, std::int64_t) mutable {
             const RowNumbers sample(samples + i * sample_size, static_cast<std::size_t>(sample_size));
             const std::int64_t root = i * most;
-            n_nodes[i] = grower.grow(sample, stream_key(seed, Purpose::tree, static_cast<std::uint64_t>(i)),
-                                     {forest.split.data() + root, forest.column.data() + root,
-                                      forest.left.data() + root, forest.missing_right.data() + root});
+            n_nodes[i] =
+                grower.grow(sample, stream_key(seed, Purpose::tree, static_cast<std::uint64_t>(i)),
+                            {forest.split.data() + root, forest.column.data() + root, forest.left.data() + root,
+                             forest.missing_right.data() + root, forest.n_points.data() + root});
         };
     });
     join(forest, n_nodes, most);

@@ -60,8 +60,20 @@ static void check_parents(const std::int32_t *left, std::int64_t size) {
         throw std::invalid_argument("a tree's node must have one parent; got two.");
 }
 
+// Throws unless each node has points, and an inner node those of its children.
+static void check_points(const std::int32_t *left, const std::int32_t *n_points, std::int64_t size) {
+    bool is_sound = true;
+    for (std::int64_t k = 0; k < size; ++k) {
+        const std::int32_t *children = n_points + std::max(left[k], 0);
+        is_sound &= n_points[k] >= 1;
+        is_sound &= left[k] < 0 || std::int64_t{children[0]} + children[1] == n_points[k];
+    }
+    if (!is_sound)
+        throw std::invalid_argument("a tree's node must have at least one point, and its children as many in all.");
+}
+
 TreeMap::TreeMap(const double *split, const std::int32_t *column, const std::int32_t *left,
-                 const std::uint8_t *missing_right, std::span<const std::int64_t> starts,
+                 const std::uint8_t *missing_right, const std::int32_t *n_points, std::span<const std::int64_t> starts,
                  std::span<const std::int32_t> categorical, std::int64_t n_columns, std::int64_t n_cells)
     : n_columns_(n_columns), is_categorical_(static_cast<std::size_t>(n_columns)),
       has_categories_(!categorical.empty()), starts_(starts.begin(), starts.end()) {
@@ -77,6 +89,7 @@ TreeMap::TreeMap(const double *split, const std::int32_t *column, const std::int
         check_nodes(split + starts[i], column + starts[i], left + starts[i], starts[i + 1] - starts[i], is_categorical_,
                     n_cells);
         check_parents(left + starts[i], starts[i + 1] - starts[i]);
+        check_points(left + starts[i], n_points + starts[i], starts[i + 1] - starts[i]);
     });
     packed_ = PackedTrees(split, column, left, starts_, missing_right, is_categorical_, n_cells);
     if (packed_.are_none())

@@ -24,6 +24,7 @@ struct Forest {
     RawVector<std::int32_t> column;
     RawVector<std::int32_t> left;
     RawVector<std::uint8_t> missing_right; // whether an inner node of a numeric column sends missing values right
+    RawVector<std::int32_t> n_points;      // the number of sampled points in a node
     std::vector<std::int64_t> starts;      // n_trees + 1
 };
 
@@ -40,12 +41,13 @@ Forest grow_trees(const CsrRows<Value> &rows, const std::int64_t *samples, std::
                   std::int64_t sample_size, std::int64_t max_depth, std::uint64_t seed,
                   std::span<const std::int32_t> categorical, int threads);
 
-// A forest prepared for mapping rows. The constructor throws if a node points outside of its tree, columns or cells.
+// A forest prepared for mapping rows. The constructor throws if a node points outside of its tree, columns or cells, or
+// if the points of two children are not those of their parent.
 class TreeMap {
   public:
     //   in: the arrays of a Forest; columns that hold categories (splits.hpp)
     TreeMap(const double *split, const std::int32_t *column, const std::int32_t *left,
-            const std::uint8_t *missing_right, std::span<const std::int64_t> starts,
+            const std::uint8_t *missing_right, const std::int32_t *n_points, std::span<const std::int64_t> starts,
             std::span<const std::int32_t> categorical, std::int64_t n_columns, std::int64_t n_cells);
 
     std::int64_t n_trees() const { return static_cast<std::int64_t>(starts_.size()) - 1; }

@@ -45,6 +45,9 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         rows and warns.
     max_depth : None, "log2" or int, default=None
         Maximum depth of trees. None isolates every sampled point; "log2" is ceil(log2(n_cells)).
+    n_scales : int or "auto", default=1
+        Number of scales of each partitioning, from coarse cells to the finest, of which there are n_cells. 1 is the
+        paper's kernel. "auto" is ceil(log4(n_cells)), which is also the limit. See the notes.
     scale : {None, "minmax", "standard", "maxabs"}, default=None
         Scaling of the columns, fitted in ``fit`` and applied to all later input. Voronoi cells need columns of similar
         scale; trees do not depend on it. Sparse input supports None and "maxabs".
@@ -66,7 +69,9 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     n_cells_ : int
-        Number of cells of a partitioning; for your own partitionings, of the largest.
+        Number of cells of a partitioning at the finest scale; for your own partitionings, of the largest.
+    n_scales_ : int
+        Number of scales of each partitioning.
     map_ : FittedMap
         The fitted scaling and partitionings.
     n_features_in_ : int
@@ -123,6 +128,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         n_cells: int | str = "auto",
         *,
         max_depth: int | str | None = None,
+        n_scales: int | str = 1,
         scale: str | None = None,
         categorical_features: Any = "from_dtype",
         sparse_output: bool = True,
@@ -134,6 +140,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         self.n_partitionings = n_partitionings
         self.n_cells = n_cells
         self.max_depth = max_depth
+        self.n_scales = n_scales
         self.scale = scale
         self.categorical_features = categorical_features
         self.sparse_output = sparse_output
@@ -196,6 +203,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
             scaling,
             partitioning=str(self.partitioning),
             max_depth=self.max_depth,
+            n_scales=self.n_scales,
             is_categorical=self.is_categorical_,
             seed=seed,
             threads=n_threads(self.n_jobs),
@@ -288,6 +296,11 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         return self.map_.n_cells
 
     @property
+    def n_scales_(self) -> int:
+        """The number of scales of each partitioning."""
+        return self.map_.n_scales
+
+    @property
     def _n_features_out(self) -> int:
         return self.map_.width
 
@@ -302,17 +315,16 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
     def check_parameters(self) -> None:
         """Raise ValueError if a parameter is invalid."""
         is_own = not isinstance(self.partitioning, str)
-        if is_own and not (hasattr(self.partitioning, "fit") and hasattr(self.partitioning, "apply")):
-            raise ValueError(f"partitioning must be a name or have fit and apply; got {self.partitioning!r}.")
-        if not is_own and self.partitioning not in PARTITIONINGS:
-            raise ValueError(f"partitioning must be {one_of(PARTITIONINGS)} or an object; got {self.partitioning!r}.")
+        _check_partitioning(self.partitioning)
         if not is_integer(self.n_partitionings, at_least=1) or self.n_partitionings > _MOST_PARTITIONINGS:
             rule = f"an integer from 1 to {_MOST_PARTITIONINGS:,}"
             raise ValueError(f"n_partitionings must be {rule}; got {self.n_partitionings!r}.")
         if is_own and self.n_cells != "auto":
             raise ValueError(f'n_cells must be "auto" for your own partitioning; got {self.n_cells!r}.')
-        if self.n_cells != "auto" and not is_integer(self.n_cells, at_least=2):
-            raise ValueError(f'n_cells must be "auto" or an integer of at least 2; got {self.n_cells!r}.')
+        for name, least in (("n_cells", 2), ("n_scales", 1)):
+            value = getattr(self, name)
+            if value != "auto" and not is_integer(value, at_least=least):
+                raise ValueError(f'{name} must be "auto" or an integer of at least {least}; got {value!r}.')
         if self.max_depth not in (None, "log2") and not is_integer(self.max_depth, at_least=1):
             raise ValueError(f'max_depth must be None, "log2" or an integer of at least 1; got {self.max_depth!r}.')
         if self.max_depth is not None and self.partitioning != "tree":
@@ -336,3 +348,11 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         tags = input_tags(super().__sklearn_tags__(), trees=is_tree(self.partitioning))
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _check_partitioning(partitioning: Any) -> None:
+    is_own = not isinstance(partitioning, str)
+    if is_own and not (hasattr(partitioning, "fit") and hasattr(partitioning, "apply")):
+        raise ValueError(f"partitioning must be a name or have fit and apply; got {partitioning!r}.")
+    if not is_own and partitioning not in PARTITIONINGS:
+        raise ValueError(f"partitioning must be {one_of(PARTITIONINGS)} or an object; got {partitioning!r}.")

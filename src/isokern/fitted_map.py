@@ -15,45 +15,73 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from isokern import _core
-from isokern.partitionings import PARTITIONINGS, IsolationTrees, OwnPartitionings, Partitionings, VoronoiCells
+from isokern.partitionings import (
+    PARTITIONINGS,
+    IsolationTrees,
+    OwnPartitionings,
+    Partitionings,
+    VoronoiCells,
+    most_scales,
+)
 from isokern.parts import Part, need
 from isokern.rows import FLOATS, CoreRows, as_scipy, core_rows, n_rows, row_blocks
 from isokern.scaling import Scaling
 
 _LARGEST_AUTO = 16384
+SCALE_RATIO = 1.25  # a scale's weight over that of the next coarser one
 
 
 @dataclass(eq=False)
 class FittedMap(Part):
-    """Map rows to cells, (n, t): scale the columns, then find the row's cell in each partitioning."""
+    """Map rows to cells, (n, t * n_scales): scale the columns, then find the row's cells in each partitioning.
+
+    Column i * n_scales + l holds the cells of partitioning i at scale l, from coarse to fine; ``starts`` has the offset
+    of these cells among all. A match at scale l adds ``scale_weights[l] ** 2 / t`` to the similarity of two rows.
+    """
 
     partitionings: Partitionings
     scaling: Scaling | None
+    n_scales: int = 1
 
     def __post_init__(self) -> None:
-        self._set_sizes(self.partitionings.sizes)
+        self._set_sizes(self.partitionings.sizes(self.n_scales))
 
     def _set_sizes(self, sizes: NDArray[np.int64]) -> None:
-        """Derive offsets and dtype from the number of cells of each partitioning."""
-        self.n_cells = int(sizes.max())
+        """Derive offsets, dtype and weights from the number of cells of each partitioning at each scale."""
+        self.n_partitionings = len(sizes)
+        self.n_cells = int(sizes[:, -1].max())
         self.starts: NDArray[np.int64] = np.concatenate([[0], np.cumsum(sizes)])
-        self.cell_dtype = np.min_scalar_type(self.n_cells - 1)
-
-    @property
-    def n_partitionings(self) -> int:
-        """The number of partitionings, t."""
-        return len(self.starts) - 1
+        self.cell_dtype = np.min_scalar_type(int(sizes.max()) - 1)
+        weights = SCALE_RATIO ** np.arange(self.n_scales)
+        self.scale_weights: NDArray[np.float64] = weights / np.sqrt(np.sum(weights**2))
 
     @property
     def width(self) -> int:
-        """The total number of cells of all partitionings: the width of the one-hot form."""
+        """The total number of cells of all partitionings and scales: the width of the one-hot form."""
         return int(self.starts[-1])
+
+    @property
+    def n_codes(self) -> int:
+        """The number of columns of ``codes``."""
+        return self.n_partitionings * (1 if isinstance(self.partitionings, IsolationTrees) else self.n_scales)
 
     def apply(self, table: Any, threads: int) -> NDArray[Any]:
         """Map a table with the compiled core."""
-        cells: NDArray[Any] = np.empty((table.shape[0], self.n_partitionings), dtype=self.cell_dtype)
+        return self.expand(self.codes(table, threads), threads)
+
+    def codes(self, table: Any, threads: int) -> NDArray[Any]:
+        """Return the least that determines the cells of rows: the leaves of trees, (n, t), else the cells."""
+        codes: NDArray[Any] = np.empty((table.shape[0], self.n_codes), dtype=self.cell_dtype)
         for begin, rows in row_blocks(table):
-            self.partitionings.apply(self.scaled(rows), cells[begin : begin + n_rows(rows)], threads)
+            self.partitionings.apply(self.scaled(rows), codes[begin : begin + n_rows(rows)], threads)
+        return codes
+
+    def expand(self, codes: NDArray[Any], threads: int) -> NDArray[Any]:
+        """Return the cells at all scales, (n, t * n_scales), of rows given by their codes."""
+        if self.n_scales == 1 or not isinstance(self.partitionings, IsolationTrees):
+            return codes
+        cells: NDArray[Any] = np.empty((len(codes), len(self.starts) - 1), dtype=self.cell_dtype)
+        _core.expand_leaves(codes, self.partitionings.paths(self.n_scales), cells, threads)
         return cells
 
     def scaled(self, rows: CoreRows) -> CoreRows:
@@ -62,14 +90,15 @@ class FittedMap(Part):
 
     def check_cells(self, cells: Any) -> NDArray[Any]:
         """Validate cells and return them in the dtype that ``apply`` returns."""
-        array, t = np.asarray(cells), self.n_partitionings
-        if array.ndim != 2 or array.shape[1] != t or array.dtype.kind not in "ui":
+        array, width = np.asarray(cells), len(self.starts) - 1
+        if array.ndim != 2 or array.shape[1] != width or array.dtype.kind not in "ui":
             raise ValueError(
-                f"cells must be integers of shape (n, {t}), as apply returns them; got shape {array.shape} and dtype "
-                f"{array.dtype}."
+                f"cells must be integers of shape (n, {width}), as apply returns them; got shape {array.shape} and "
+                f"dtype {array.dtype}."
             )
-        if array.dtype != self.cell_dtype and array.size and (array.min() < 0 or array.max() >= self.n_cells):
-            raise ValueError(f"cells must be from 0 to {self.n_cells - 1}; got {array.min()} to {array.max()}.")
+        largest = int(np.diff(self.starts).max()) - 1
+        if array.dtype != self.cell_dtype and array.size and (array.min() < 0 or array.max() > largest):
+            raise ValueError(f"cells must be from 0 to {largest}; got {array.min()} to {array.max()}.")
         array = np.ascontiguousarray(array, dtype=self.cell_dtype)
         if not _core.are_cells(array, self.starts):
             raise ValueError("cells must be below the number of cells of their partitioning; got larger ones.")
@@ -79,6 +108,8 @@ class FittedMap(Part):
         """Name what differs in another map; return None if both give the same cells."""
         if other is self:
             return None
+        if self.n_scales != other.n_scales:
+            return "the number of scales"
         if not np.array_equal(self.starts, other.starts):
             return "the number of cells"
         for what in ("scaling", "partitionings"):
@@ -104,7 +135,7 @@ class LateMap(FittedMap):
     """A map of known size that is drawn on first use: in a search, the cells of almost all rows are known already."""
 
     def __init__(self, n_partitionings: int, n_cells: int, draw: Callable[[], FittedMap]) -> None:
-        self._set_sizes(np.full(n_partitionings, n_cells))
+        self._set_sizes(np.full((n_partitionings, 1), n_cells))
         self._draw = draw
 
     @cached_property
@@ -151,6 +182,7 @@ def draw_map(
     *,
     partitioning: str,
     max_depth: int | str | None,
+    n_scales: int | str,
     is_categorical: NDArray[np.bool_] | None,
     seed: int,
     threads: int,
@@ -165,7 +197,8 @@ def draw_map(
     if partitioning == "tree":
         options["max_depth"] = _resolve_max_depth(max_depth, samples.shape[1])
         options["categorical"] = () if is_categorical is None else np.flatnonzero(is_categorical)
-    return FittedMap(PARTITIONINGS[partitioning].learn(rows, samples, seed, threads, **options), scaling)
+    partitionings = PARTITIONINGS[partitioning].learn(rows, samples, seed, threads, **options)
+    return FittedMap(partitionings, scaling, resolve_n_scales(n_scales, samples.shape[1]))
 
 
 def auto_n_cells(n_rows: int) -> int:
@@ -180,6 +213,12 @@ def resolve_n_cells(n_cells: int | str, n_rows: int) -> int:
     if n_cells > n_rows:
         warnings.warn(f"n_cells={n_cells} is more than the {n_rows} rows; all rows are used.", stacklevel=6)
     return int(min(n_cells, n_rows))
+
+
+def resolve_n_scales(n_scales: int | str, n_cells: int) -> int:
+    """Return the number of scales for n_cells cells, at most ceil(log4(n_cells)); "auto" is that many."""
+    most = most_scales(n_cells)
+    return most if isinstance(n_scales, str) else int(min(n_scales, most))
 
 
 def _resolve_max_depth(max_depth: int | str | None, n_cells: int) -> int | None:

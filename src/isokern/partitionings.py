@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -44,14 +45,25 @@ class Partitioning(Protocol):
         """Return the cell of each row, from 0 to n_cells_ - 1."""
 
 
+def most_scales(n_cells: int) -> int:
+    """Return the largest number of scales of partitionings of n_cells cells: ceil(log4(n_cells)), at least 1."""
+    return max(1, math.ceil((n_cells - 1).bit_length() / 2))
+
+
+def _check_n_scales(n_scales: int, n_cells: int) -> None:
+    most = most_scales(n_cells)
+    need(is_count(n_scales, at_least=1) and n_scales <= most, f"n_scales must be from 1 to {most}; got {n_scales}")
+
+
 @dataclass(eq=False)
 class IsolationTrees(Part):
     """Isolation trees: random splits on random columns until every sampled point is isolated in a leaf.
 
     ``arrays`` holds the nodes of all trees, one tree after the other; ``starts`` has the index of each root. An inner
     node sends a row to ``left`` if its value in ``column`` is below ``split``, else to ``left + 1``. A leaf stores
-    ``-1 - cell`` in ``left``. ``missing_right`` tells whether an inner node sends missing numbers to ``left + 1``.
-    ``categorical`` are the numbers of the columns that hold codes of categories.
+    ``-1 - cell`` in ``left``. ``missing_right`` tells whether an inner node sends missing numbers to ``left + 1``, and
+    ``n_points`` how many sampled points a node holds. ``categorical`` are the numbers of the columns that hold codes of
+    categories.
     """
 
     n_columns: int
@@ -59,16 +71,30 @@ class IsolationTrees(Part):
     arrays: dict[str, NDArray[Any]]
     categorical: NDArray[np.int32]
     on_devices: dict[Any, Any] = field(default_factory=dict, init=False)  # cache of isokern.devices
+    _paths: dict[int, NDArray[Any]] = field(default_factory=dict, init=False)  # cache of paths
 
     def __post_init__(self) -> None:
         self._map = _core.TreeMap(
             **self.arrays, categorical=self.categorical, n_columns=self.n_columns, n_cells=self.n_cells
         )
 
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """The number of cells of each tree."""
-        return np.full(len(self.arrays["starts"]) - 1, self.n_cells)
+    def sizes(self, n_scales: int) -> NDArray[np.int64]:
+        """Return the number of cells of each tree at each scale, (t, n_scales)."""
+        _check_n_scales(n_scales, self.n_cells)
+        return _core.count_scale_cells(*self._links(), self.n_cells, n_scales).reshape(-1, n_scales)
+
+    def paths(self, n_scales: int) -> NDArray[Any]:
+        """Return the cells of each leaf of each tree at all scales, (t, n_cells, n_scales), computed on first use."""
+        if n_scales not in self._paths:
+            # Zeros take no memory where trees have fewer leaves than cells.
+            shape = (len(self.arrays["starts"]) - 1, self.n_cells, n_scales)
+            paths = np.zeros(shape, dtype=np.min_scalar_type(self.n_cells - 1))
+            _core.find_paths(*self._links(), paths)
+            self._paths[n_scales] = paths
+        return self._paths[n_scales]
+
+    def _links(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+        return self.arrays["left"], self.arrays["n_points"], self.arrays["starts"]
 
     @classmethod
     def learn(
@@ -84,18 +110,18 @@ class IsolationTrees(Part):
         """Grow one tree on each sample of rows."""
         depth, columns = -1 if max_depth is None else max_depth, np.fromiter(categorical, dtype=np.int32)
         arrays = _core.grow_trees(rows, samples, depth, seed, columns, threads)
-        names = ("split", "column", "left", "missing_right", "starts")
+        names = ("split", "column", "left", "missing_right", "n_points", "starts")
         return cls(n_columns(rows), samples.shape[1], dict(zip(names, arrays, strict=True)), columns)
 
     def apply(self, rows: CoreRows, cells: NDArray[Any], threads: int) -> None:
-        """Write each row's cells into ``cells``, (n, t)."""
+        """Write each row's leaves into ``cells``, (n, t)."""
         self._map.apply(rows, cells, threads)
 
     def check(self) -> None:
         """Raise unless trees have a reasonable number of cells; the core has validated the nodes."""
         need(is_count(self.n_cells, at_least=1), "n_cells must be at least 1")
         # Trees have fewer leaves than cells if sampled points are equal or the depth is limited.
-        width, n_nodes = int(self.sizes.sum()), len(self.arrays["left"])
+        width, n_nodes = (len(self.arrays["starts"]) - 1) * self.n_cells, len(self.arrays["left"])
         need(width <= max(_LARGEST_WIDTH, _LARGEST_FACTOR * n_nodes), "n_cells must be in proportion to the nodes")
 
 
@@ -103,7 +129,8 @@ class IsolationTrees(Part):
 class VoronoiCells(Part):
     """Voronoi cells: a row falls into the cell of the nearest sampled point.
 
-    ``points`` is the pool of all sampled points. ``samples``, (t, n_cells), lists the points of each partitioning.
+    ``points`` is the pool of all sampled points. ``samples``, (t, n_cells), lists the points of each partitioning; a
+    coarser scale has a quarter of the points of the next, the first of the sample.
     """
 
     points: CoreRows
@@ -111,13 +138,17 @@ class VoronoiCells(Part):
     on_devices: dict[Any, Any] = field(default_factory=dict, init=False)  # cache of isokern.devices
 
     def __post_init__(self) -> None:
-        self._map = voronoi_map(self.points, self.samples, [self.samples.shape[1]])
+        self._maps = {1: voronoi_map(self.points, self.samples, self._scale_sizes(1))}
 
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """The number of cells of each partitioning."""
+    def sizes(self, n_scales: int) -> NDArray[np.int64]:
+        """Return the number of cells of each partitioning at each scale, (t, n_scales)."""
         t, n_cells = self.samples.shape
-        return np.full(t, n_cells)
+        _check_n_scales(n_scales, n_cells)
+        return np.tile(self._scale_sizes(n_scales), (t, 1))
+
+    def _scale_sizes(self, n_scales: int) -> list[int]:
+        n_cells = self.samples.shape[1]
+        return [*(max(2, n_cells // 4**k) for k in range(n_scales - 1, 0, -1)), n_cells]
 
     @property
     def n_columns(self) -> int:
@@ -130,8 +161,15 @@ class VoronoiCells(Part):
         return cls(rows, samples.astype(np.int32))
 
     def apply(self, rows: CoreRows, cells: NDArray[Any], threads: int) -> None:
-        """Write each row's cells into ``cells``, (n, t)."""
-        self._map.apply(rows, [cells], threads)
+        """Write each row's cells into ``cells``, (n, t * n_scales)."""
+        n, t = len(cells), len(self.samples)
+        n_scales = cells.shape[1] // t
+        if n_scales not in self._maps:
+            self._maps[n_scales] = voronoi_map(self.points, self.samples, self._scale_sizes(n_scales))
+        found = cells[None] if n_scales == 1 else np.empty((n_scales, n, t), dtype=cells.dtype)
+        self._maps[n_scales].apply(rows, list(found), threads)
+        if n_scales > 1:
+            cells.reshape(n, t, n_scales)[:] = found.transpose(1, 2, 0)
 
     @classmethod
     def from_state(cls, state: State) -> VoronoiCells:
@@ -200,10 +238,9 @@ class OwnPartitionings(Part):
     members: list[Partitioning]
     n_columns: int
 
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """The number of cells of each partitioning."""
-        return np.array([member.n_cells_ for member in self.members])
+    def sizes(self, n_scales: int) -> NDArray[np.int64]:
+        """Return the number of cells of each partitioning at each scale, (t, n_scales)."""
+        return np.reshape([member.n_cells_ for member in self.members], (-1, n_scales))
 
     @classmethod
     def learn(cls, X: Any, member: Partitioning, n_partitionings: int, seed: int) -> OwnPartitionings:

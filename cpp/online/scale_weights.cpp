@@ -1,8 +1,8 @@
-// Scores and steps on the cells of several scales and on a linear term. See scales.hpp.
+// Scores and steps on the cells of several scales and on a linear term. See scale_weights.hpp.
 //
 // In: cells, linear rows, weights, targets. Out: scores, changed weights. A row's places, the indices of its cells in
 // the tables, are computed once and serve all columns.
-#include "online/scales.hpp"
+#include "online/scale_weights.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,88 @@
+// Finds the cells of trees at all scales. In: the nodes of trees; leaves of rows. Out: cells of leaves; cells of rows.
+//
+// Children come after their parent, so one pass over the nodes in order hands the cells of each node down to its
+// children: no stack, and cells are numbered in the order of the nodes.
+#include "trees/scales.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <vector>
+
+#include "common/threads.hpp"
+
+namespace isokern {
+namespace {
+
+// Calls visit(leaf's cell, its cells at the coarser scales) for each leaf of tree i, in the order of nodes.
+//   out: sizes[l], the number of cells of each coarser scale
+template <class Visit> void visit_leaves(const ScaledTrees &trees, std::int64_t i, std::int64_t *sizes, Visit visit) {
+    constexpr std::int32_t kNone = -1;
+    const std::int64_t first = trees.starts[i], n_nodes = trees.starts[i + 1] - first, n_coarse = trees.n_scales - 1;
+    const std::int32_t *left = trees.left + first, *n_points = trees.n_points + first;
+    std::vector<std::int32_t> cells(static_cast<std::size_t>(n_nodes * n_coarse), kNone); // [node][scale]
+    std::fill_n(sizes, n_coarse, 0);
+    for (std::int64_t k = 0; k < n_nodes; ++k) {
+        std::int32_t *own = cells.data() + k * n_coarse;
+        const bool is_leaf = left[k] < 0;
+        if (is_leaf ? ~left[k] >= trees.n_cells : left[k] <= k || left[k] >= n_nodes - 1)
+            throw std::invalid_argument("a tree's nodes must point to later nodes and existing cells.");
+        for (std::int64_t l = 0; l < n_coarse; ++l)
+            if (own[l] == kNone && (is_leaf || n_points[k] <= trees.n_cells >> 2 * (l + 1)))
+                own[l] = static_cast<std::int32_t>(sizes[l]++);
+        if (is_leaf)
+            visit(~left[k], own);
+        else
+            for (std::int64_t child = left[k]; child <= left[k] + 1; ++child)
+                std::copy_n(own, n_coarse, cells.data() + child * n_coarse);
+    }
+}
+
+} // namespace
+
+void count_scale_cells(const ScaledTrees &trees, std::int64_t *sizes) {
+    parallel_each(trees.n_trees(), trees.starts.back(), [&](std::int64_t i) {
+        std::int64_t *own = sizes + i * trees.n_scales;
+        visit_leaves(trees, i, own, [](std::int64_t, const std::int32_t *) {});
+        own[trees.n_scales - 1] = trees.n_cells;
+    });
+}
+
+template <class Cell> void find_paths(const ScaledTrees &trees, Cell *paths) {
+    const std::int64_t n_scales = trees.n_scales;
+    parallel_each(trees.n_trees(), trees.starts.back(), [&](std::int64_t i) {
+        std::vector<std::int64_t> sizes(static_cast<std::size_t>(n_scales));
+        visit_leaves(trees, i, sizes.data(), [&](std::int64_t leaf, const std::int32_t *coarse) {
+            Cell *path = paths + (i * trees.n_cells + leaf) * n_scales;
+            std::copy_n(coarse, n_scales - 1, path);
+            path[n_scales - 1] = static_cast<Cell>(leaf);
+        });
+    });
+}
+
+// A tile of rows is expanded tree by tree, so that the paths of a tree stay in the cache.
+template <class Cell>
+void expand_leaves(const Cell *leaves, std::int64_t n_rows, const Cell *paths, std::int64_t n_trees,
+                   std::int64_t n_cells, std::int64_t n_scales, Cell *cells, int threads) {
+    constexpr std::int64_t kTile = 256;
+    parallel_tiles(n_rows, kTile, threads, [&] {
+        return [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = 0; i < n_trees; ++i)
+                for (std::int64_t r = begin; r < end; ++r) {
+                    const std::int64_t place = r * n_trees + i, leaf = leaves[place];
+                    if (leaf >= n_cells)
+                        throw std::invalid_argument("leaves must be below the number of cells; got larger ones.");
+                    std::copy_n(paths + (i * n_cells + leaf) * n_scales, n_scales, cells + place * n_scales);
+                }
+        };
+    });
+}
+
+#define ISOKERN_INSTANTIATE(Cell)                                                                                      \
+    template void find_paths(const ScaledTrees &, Cell *);                                                             \
+    template void expand_leaves(const Cell *, std::int64_t, const Cell *, std::int64_t, std::int64_t, std::int64_t,    \
+                                Cell *, int);
+ISOKERN_INSTANTIATE(std::uint8_t)
+ISOKERN_INSTANTIATE(std::uint16_t)
+ISOKERN_INSTANTIATE(std::uint32_t)
+
+} // namespace isokern
