@@ -99,6 +99,18 @@ Clock copy_model(const Clock &clock, const Copies &copies) {
     return clock;
 }
 
+// The same for models that learn together; returns copies of their clocks.
+std::vector<Clock> copy_models(const Clock &guard, const std::vector<const Clock *> &clocks, const Copies &copies) {
+    check(copies);
+    const nb::gil_scoped_release release;
+    const std::shared_lock lock(guard.lock);
+    copy_all(copies);
+    std::vector<Clock> copied;
+    for (const Clock *clock : clocks)
+        copied.push_back(*clock);
+    return copied;
+}
+
 void sum_by_cell(const CellsArgument &cells, const Vector<std::int64_t> &starts, const Table<double> &values,
                  const Output<double> &sums) {
     std::visit(
@@ -238,6 +250,7 @@ void register_online(nb::module_ &m) {
           "sums"_a.noconvert().none(), "clock"_a, "naive"_a, "scores"_a.noconvert(), "threads"_a,
           "copies"_a.noconvert() = Copies());
     m.def("copy_model", &copy_model, "clock"_a, "copies"_a.noconvert());
+    m.def("copy_models", &copy_models, "guard"_a, "clocks"_a, "copies"_a.noconvert());
     m.def("before_fork", &before_fork, nb::call_guard<nb::gil_scoped_release>());
     m.def("after_fork_in_parent", &after_fork_in_parent);
     m.def("after_fork_in_child", &after_fork_in_child);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -10,14 +11,18 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from isokern.checks import all_or_nothing
+from isokern.checks import all_or_nothing, n_threads
 from isokern.engines import engine_of
 from isokern.feature_map import IsolationKernel
+from isokern.fitted_map import auto_n_cells
 from isokern.learners.classes import ClassBook
 from isokern.learners.commits import BLOCK, blocks, commit, one_at_a_time, one_view
+from isokern.learners.features import Features
 from isokern.learners.kernel_source import KernelSource, check_same_map, read_cells, share_starts, take_columns
+from isokern.learners.linear_term import LinearTerm
 from isokern.learners.one_vs_rest import OneVsRest
 from isokern.learners.parameters import check_class_weight, check_n_initial
+from isokern.learners.race import FADE, FIT_STAGES, Candidate, Race, candidates_of, is_open
 from isokern.learners.steps import CLASSIFIER_LOSSES, Steps, check_cell_steps
 from isokern.learners.targets import Weights, pass_orders, read_labels, read_weights, some
 from isokern.learners.warm_up import Batch, WarmUp
@@ -112,7 +117,8 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
     """
 
     kernel_: IsolationKernel
-    learned_: OneVsRest
+    learned_: OneVsRest | Race
+    linear_term_: LinearTerm | None
     warm_up_: WarmUp
 
     def __init__(
@@ -122,11 +128,13 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         n_cells: int | str = "auto",
         *,
         max_depth: int | str | None = None,
+        n_scales: int | str = "auto",
+        linear: bool | str = "auto",
         scale: str | None = None,
         categorical_features: Any = "from_dtype",
         kernel: IsolationKernel | None = None,
         loss: str = "hinge",
-        schedule: str = "adagrad",
+        schedule: str = "auto",
         learning_rate: float | str = "auto",
         shrinkage: float = 0.0,
         average: bool = False,
@@ -134,6 +142,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         shuffle: bool = True,
         class_weight: dict[Any, float] | str | None = None,
         n_initial: int | None = None,
+        max_model_size: int | None = 2**28,
         evaluation: str = "primal",
         device: str | None = None,
         n_jobs: int | None = None,
@@ -143,6 +152,8 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         self.n_partitionings = n_partitionings
         self.n_cells = n_cells
         self.max_depth = max_depth
+        self.n_scales = n_scales
+        self.linear = linear
         self.scale = scale
         self.categorical_features = categorical_features
         self.kernel = kernel
@@ -155,6 +166,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         self.shuffle = shuffle
         self.class_weight = class_weight
         self.n_initial = n_initial
+        self.max_model_size = max_model_size
         self.evaluation = evaluation
         self.device = device
         self.n_jobs = n_jobs
@@ -184,9 +196,8 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         table = read_rows(self, X, reset=True, kernel=KernelSource(self).kernel)
         labels, weights = read_labels(self, y, table), read_weights(sample_weight, table)
         rng = check_random_state(self.random_state)
-        kernel = KernelSource(self).fit(table, rng)
-        self.begin(ClassBook.of_all(labels, takes_new=True), kernel)
-        self.learn_passes(self._cells(table), labels, weights, rng)
+        self._begin_on(table, ClassBook.of_all(labels, takes_new=True), rng, fade=1.0)
+        self.learn_passes(self._mapped(table), labels, weights, rng)
         return self
 
     @one_at_a_time
@@ -228,7 +239,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         if not hasattr(self, "learned_"):
             return self._warm_up(batch, classes), True
         has_new = self._has_new(batch.targets, classes)
-        return batch._replace(table=self._cells(table)), has_new
+        return batch._replace(table=self._mapped(table)), has_new
 
     @one_at_a_time
     def partial_fit_cells(
@@ -250,11 +261,11 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         known = read_cells(kernel, cells)
         batch = Batch(known, read_labels(self, y, known), read_weights(sample_weight, known))
         if hasattr(self, "learned_"):
-            check_same_map(kernel.map_, self.learned_.model.starts)
-            return batch, self._has_new(batch.targets, classes)
+            return batch._replace(table=self._of_cells(known)), self._has_new(batch.targets, classes)
         take_columns(self, kernel)
         book = ClassBook.of(batch.targets, classes, takes_new=True)
-        return self._begin_with(batch, book, kernel, BLOCK), True
+        self.begin(self._first_book(batch, book, BLOCK), kernel, candidates_of(self), fade=FADE)
+        return self._learn_first(batch._replace(table=self._of_cells(known)), BLOCK), True
 
     def _has_new(self, labels: NDArray[Any], classes: ArrayLike | None) -> bool:
         """Return whether there are new classes; raise if there must be none."""
@@ -271,41 +282,79 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
             self.warm_up_ = held.holding(batch, book)
             return batch.some(slice(0))
         batch = held.followed_by(batch)
-        kernel = source.fit(batch.table[: source.n_initial or None], check_random_state(self.random_state))
-        mapped = batch._replace(table=kernel.apply_rows(batch.table))
-        return self._begin_with(mapped, book, kernel, max(source.n_initial, BLOCK))
+        n = max(source.n_initial, BLOCK)
+        rng, first = check_random_state(self.random_state), self._first_book(batch, book, n)
+        self._begin_on(batch.table[: source.n_initial or None], first, rng, fade=FADE)
+        return self._learn_first(batch._replace(table=self._mapped(batch.table)), n)
 
-    def _begin_with(self, batch: Batch, book: ClassBook, kernel: IsolationKernel, n: int) -> Batch:
-        """Begin and learn the first n rows, so that no model is committed without them; return the others."""
-        first = batch.some(slice(n))
-        self.begin(ClassBook.of(first.targets, takes_new=True) if book.is_open else book, kernel)
-        self._learn(*first)
+    def _first_book(self, batch: Batch, book: ClassBook, n: int) -> ClassBook:
+        """Return the classes of the first n rows, or all that were given."""
+        return ClassBook.of(batch.targets[:n], takes_new=True) if book.is_open else book
+
+    def _learn_first(self, batch: Batch, n: int) -> Batch:
+        """Learn the first n rows, so that no model is committed without them; return the others."""
+        self._learn(*batch.some(slice(n)))
         return batch.some(slice(n, None))
 
-    def begin(self, book: ClassBook, kernel: IsolationKernel) -> None:
+    def _begin_on(self, table: Any, book: ClassBook, rng: np.random.RandomState, *, fade: float) -> None:
+        """Forget everything, draw the map from a table and start with zero weights."""
+        kernel = KernelSource(self).fit(table, rng, **self._chosen(table, book))
+        candidates = candidates_of(self)
+        has_linear = any(candidate.linear for candidate in candidates)
+        term = LinearTerm.learn(table, self.is_categorical_) if has_linear else None
+        self.begin(book, kernel, candidates, term, fade)
+
+    def begin(
+        self,
+        book: ClassBook,
+        kernel: IsolationKernel,
+        candidates: Sequence[Candidate] = (),
+        term: LinearTerm | None = None,
+        fade: float = 1.0,
+    ) -> None:
         """Forget everything and start with zero weights for the cells of a fitted kernel."""
-        commit(self, "warm_up_", kernel_=kernel, learned_=OneVsRest.begun(self, book, kernel.map_.starts))
+        learned: Any = OneVsRest.begun(self, book, kernel.map_.starts) if not candidates else None
+        if candidates:
+            learned = Race.begun(candidates, book, kernel.map_, term, fade)
+        commit(self, "warm_up_", kernel_=kernel, learned_=learned, linear_term_=term)
 
     def learn_passes(
-        self, cells: NDArray[Any], labels: NDArray[Any], weights: Weights, rng: np.random.RandomState
+        self, rows: Any, labels: NDArray[Any], weights: Weights, rng: np.random.RandomState
     ) -> None:
-        """Learn validated and mapped rows in ``n_passes`` passes, in orders drawn from ``rng``."""
-        orders = pass_orders(len(labels), self.n_passes, rng, shuffle=self.shuffle)
-        for k, order in enumerate(orders):
-            self._learn(cells[order], labels[order], some(weights, order), is_new=k == 0)
+        """Learn validated and mapped rows in ``n_passes`` passes, in orders drawn from ``rng``.
+
+        Candidates race in the first pass, and the winner alone goes on.
+        """
+        n = len(labels)
+        for k, order in enumerate(pass_orders(n, self.n_passes, rng, shuffle=self.shuffle)):
+            numbers, begin = np.arange(n)[order], 0
+            for share, n_kept in FIT_STAGES if k == 0 and isinstance(self.learned_, Race) else ((1, None),):
+                end = int(share * n)
+                self._learn(rows, labels, weights, numbers[begin:end], is_new=k == 0)
+                if isinstance(self.learned_, Race) and k == 0:
+                    commit(self, learned_=self.learned_.compared(end - begin, n_kept))
+                begin = end
 
     def _learn(
-        self, cells: Any, labels: NDArray[Any], weights: Weights, *, is_new: bool = True, has_new: bool = False
+        self,
+        rows: Any,
+        labels: NDArray[Any],
+        weights: Weights,
+        order: Any = None,
+        *,
+        is_new: bool = True,
+        has_new: bool = False,
     ) -> None:
         """Learn rows block by block: in place in one step, or in a copy of the state that is then committed.
 
         ``is_new`` tells whether the rows are learned for the first time, ``has_new`` whether there may be new classes.
         """
-        steps = Steps.of(self)
-        for part in blocks(len(labels)):
-            learned = (self.learned_.meet(labels[part]) if has_new else self.learned_).writable()
-            rows = cells[part], labels[part], some(weights, part)
-            learned.learn(*rows, steps, class_weight=self.class_weight, is_new=is_new)
+        options = {"class_weight": self.class_weight, "is_new": is_new}
+        how = self.loss if isinstance(self.learned_, Race) else Steps.of(self)
+        for part in blocks(len(labels) if order is None else len(order)):
+            which = part if order is None else order[part]
+            learned = (self.learned_.meet(labels[which]) if has_new else self.learned_).writable()
+            learned.learn(rows[which], labels[which], some(weights, which), how, **options)
             if learned is not self.learned_:
                 commit(self, learned_=learned)
 
@@ -328,7 +377,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
 
     def _scores(self, X: Any) -> Any:
         if hasattr(self, "learned_"):
-            return self.learned_.scores(self._cells(engine_of(X).read(self, X)), self.n_jobs)
+            return self.learned_.scores(self._mapped(engine_of(X).read(self, X)), self.n_jobs)
         check_is_fitted(self)
         table = read_rows(self, X, reset=False)
         return engine_of(X).to_library(self._book.majority_scores(table.shape[0], self._frequencies()), X)
@@ -377,8 +426,8 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         probabilities : ndarray of shape (n, n_classes)
         """
         if hasattr(self, "learned_"):
-            cells = self._cells(engine_of(X).read(self, X))
-            return self.learned_.probabilities(cells, self.loss, self.n_jobs)
+            rows = self._mapped(engine_of(X).read(self, X))
+            return self.learned_.probabilities(rows, self.loss, self.n_jobs)
         scores, counts = self._scores(X), self._frequencies()
         return engine_of(X).to_library(np.tile(counts / counts.sum(), (scores.shape[0], 1)), X)
 
@@ -406,6 +455,13 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         return self.learned_.model.clock.n_rows if hasattr(self, "learned_") else self.warm_up_.n
 
     @property
+    def selection_(self) -> dict[str, Any] | None:
+        """Candidates of the race, their errors and the leader; None if the parameters left nothing to choose."""
+        check_is_fitted(self)
+        learned = getattr(self, "learned_", None)
+        return learned.report() if isinstance(learned, Race) else None
+
+    @property
     def _book(self) -> ClassBook:
         return self.learned_.book if hasattr(self, "learned_") else self.warm_up_.book  # type: ignore[return-value]
 
@@ -413,23 +469,58 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         """Return the number of buffered rows of each class."""
         return self._book.frequencies(self._book.numbers(self.warm_up_.joined().targets))
 
-    def _cells(self, rows: Any) -> Any:
-        check_same_map(self.kernel_.map_, self.learned_.model.starts)
-        return self.kernel_.apply_rows(rows)
+    def _mapped(self, rows: Any) -> Any:
+        """Return validated rows in the form that the model learns: cells, or features of several kinds."""
+        fitted = self.kernel_.map_
+        if not isinstance(self.learned_, Race):
+            check_same_map(fitted, self.learned_.model.starts)
+            return self.kernel_.apply_rows(rows)
+        self.learned_.check_map(fitted, self.linear_term_)
+        has_cells = any(model.scales for model in self.learned_.models)
+        codes = fitted.codes(rows, n_threads(self.n_jobs)) if has_cells else None
+        return Features(fitted, self.linear_term_, codes, rows, n_threads(self.n_jobs))
+
+    def _of_cells(self, cells: Any) -> Any:
+        """Return validated cells in the form that the model learns."""
+        fitted = self.kernel_.map_
+        if not isinstance(self.learned_, Race):
+            check_same_map(fitted, self.learned_.model.starts)
+            return cells
+        if self.linear_term_ is not None and any(model.linear_values is not None for model in self.learned_.models):
+            raise ValueError(
+                "linear must be False for cells, which say nothing about the columns of rows; got a model with a "
+                "linear term. Give it the rows themselves, or fit it with linear=False."
+            )
+        self.learned_.check_map(fitted, None)
+        n_columns = fitted.n_codes
+        codes = np.ascontiguousarray(cells[:, fitted.n_scales - 1 :: fitted.n_scales]) if n_columns < cells.shape[1] else cells
+        return Features(fitted, None, codes, None, n_threads(self.n_jobs))
 
     def _known(self, cells: Any) -> Any:
         """Return cells that can be scored; raise unless they can be those of the kernel."""
         check_is_fitted(self, "kernel_")
-        check_same_map(self.kernel_.map_, self.learned_.model.starts)
-        return engine_of(cells).check_cells(self.kernel_.map_, cells)
+        return self._of_cells(engine_of(cells).check_cells(self.kernel_.map_, cells))
 
     @one_view
     def map_rows(self, X: ArrayLike) -> NDArray[Any]:
         """Return the cells of rows, of shape (n, n_partitionings), for the methods that take cells."""
         check_is_fitted(self, "kernel_")
-        return self._cells(engine_of(X).read(self, X))
+        return self.kernel_.apply_rows(engine_of(X).read(self, X))
 
     # -- checks
+
+    def _chosen(self, table: Any, book: ClassBook) -> dict[str, Any]:
+        """Return the parameters of the kernel that this learner chooses itself."""
+        if KernelSource(self).kernel is not None:
+            return {}
+        scales = 1 if self.n_scales == "auto" else self.n_scales
+        if is_open(self) and self.n_cells == "auto":
+            n = table.shape[0]
+            return {
+                "n_cells": min(n, 2 * auto_n_cells(n)),
+                "n_scales": self.n_scales,
+            }
+        return {"n_scales": scales}
 
     def check_parameters(self) -> None:
         """Raise ValueError if a parameter is invalid."""
@@ -444,8 +535,13 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
             is_buffer = isinstance(self.warm_up_, WarmUp) and self.warm_up_.book is not None
             need(is_buffer, "warm_up_ must be a WarmUp with classes")
         if "learned_" in vars(self):
-            need(isinstance(self.learned_, OneVsRest), "learned_ must be a OneVsRest")
-            share_starts(self.kernel_, self.learned_.model)
+            need(isinstance(self.learned_, OneVsRest | Race), "learned_ must be a OneVsRest or a Race")
+            need(isinstance(self.linear_term_, LinearTerm | None), "linear_term_ must be a LinearTerm or None")
+            if isinstance(self.learned_, Race):
+                need(isinstance(self.kernel_, IsolationKernel), "kernel_ must be an IsolationKernel")
+                self.learned_.check_map(self.kernel_.map_, self.linear_term_)
+            else:
+                share_starts(self.kernel_, self.learned_.model)
 
     def __sklearn_tags__(self) -> Any:
         return input_tags(super().__sklearn_tags__(), trees=KernelSource(self).has_trees)

@@ -23,6 +23,7 @@ KERNEL_PARAMETERS = (
     "n_partitionings",
     "n_cells",
     "max_depth",
+    "n_scales",
     "scale",
     "categorical_features",
     "device",
@@ -65,21 +66,28 @@ class KernelSource(NamedTuple):
         n_cells = (self.kernel or self.learner).n_cells
         return FIRST_ROWS if isinstance(n_cells, str) else max(FIRST_ROWS, n_cells)
 
-    def unfitted(self, rng: np.random.RandomState) -> IsolationKernel:
-        """Return an unfitted kernel; one made from flat parameters gets a seed drawn from ``rng``."""
+    @property
+    def _flat(self) -> dict[str, Any]:
+        """Parameters of the kernel that the learner has."""
+        return {name: getattr(self.learner, name) for name in _defaults(type(self.learner))}
+
+    def unfitted(self, rng: np.random.RandomState, **chosen: Any) -> IsolationKernel:
+        """Return an unfitted kernel; one made from flat parameters gets a seed drawn from ``rng``.
+
+        ``chosen`` are values for parameters that the learner leaves open.
+        """
         if self.kernel is not None:
             return clone(self.kernel)
-        flat = {name: getattr(self.learner, name) for name in KERNEL_PARAMETERS}
-        return IsolationKernel(**flat, n_jobs=self.learner.n_jobs, random_state=draw_seed(rng))
+        return IsolationKernel(**self._flat | chosen, n_jobs=self.learner.n_jobs, random_state=draw_seed(rng))
 
-    def fit(self, table: Any, rng: np.random.RandomState) -> IsolationKernel:
-        """Return a fitted kernel: the user's own as is, or one fitted to the table."""
+    def fit(self, table: Any, rng: np.random.RandomState, **chosen: Any) -> IsolationKernel:
+        """Return a fitted kernel: the user's own as is, or one fitted to the table; ``chosen`` as in ``unfitted``."""
         if self.fitted is not None:
             d = self.learner.n_features_in_
             if self.fitted.n_features_in_ != d:
                 raise ValueError(f"X must have the {self.fitted.n_features_in_} columns of kernel; got {d}.")
             return self.fitted
-        kernel = self.unfitted(rng)
+        kernel = self.unfitted(rng, **chosen)
         kernel.check_parameters()
         kernel.fit_rows(table, self.learner.is_categorical_)
         if hasattr(self.learner, "feature_names_in_"):
@@ -100,8 +108,7 @@ class KernelSource(NamedTuple):
         """Raise ValueError if the kernel or its parameters are invalid."""
         kernel = self.kernel
         if kernel is None:
-            flat = {name: getattr(self.learner, name) for name in KERNEL_PARAMETERS}
-            IsolationKernel(**flat).check_parameters()
+            IsolationKernel(**self._flat).check_parameters()
             return
         if not isinstance(kernel, IsolationKernel):
             raise ValueError(f"kernel must be an IsolationKernel or None; got {kernel!r}.")
@@ -115,7 +122,7 @@ class KernelSource(NamedTuple):
 def _defaults(learner: Any) -> dict[str, Any]:
     """Return the defaults of the kernel's parameters."""
     parameters = inspect.signature(learner).parameters
-    return {name: parameters[name].default for name in KERNEL_PARAMETERS}
+    return {name: parameters[name].default for name in KERNEL_PARAMETERS if name in parameters}
 
 
 def take_columns(learner: Any, kernel: IsolationKernel) -> None:

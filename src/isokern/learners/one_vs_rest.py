@@ -19,8 +19,50 @@ from isokern.learners.weights import CellModel, CellWeights, new_model
 from isokern.parts import Part, State, need
 
 
+class ClassScores(Part):
+    """Base of the learned states of classifiers: probabilities of scores."""
+
+    book: ClassBook
+    model: Any
+    window: ScoreWindow
+
+    def scores(self, cells: Any, n_jobs: int | None, copies: Copies | None = None) -> Any:
+        """Return the scores of rows, (n,) for two classes, else (n, n_classes), and make ``copies`` with them."""
+        raise NotImplementedError
+
+    def probabilities(self, cells: Any, loss: str, n_jobs: int | None) -> Any:
+        """Return the probability of each class, (n, n_classes)."""
+        n_classes, factor = len(self.book.labels), None
+        if loss == "logistic" or n_classes == 1:
+            scores = self.scores(cells, n_jobs)
+        else:
+            scores, factor = self._calibrated(cells, n_jobs)
+        engine = engine_of(scores)
+        return engine.to_library(probabilities(engine.to_host(scores), n_classes, factor), scores)
+
+    def _calibrated(self, cells: Any, n_jobs: int | None) -> tuple[Any, float]:
+        """Return scores and the inverse temperature of the same moment, which is fitted if it is not known."""
+        seen = np.empty_like(self.window.seen)
+        scores = self.scores(cells, n_jobs, [(seen, self.window.seen)])
+        factor = self.window.known_temperature(int(seen[0]))
+        if factor is None:
+            window, copies = twin(self.window)
+            scores = self.scores(cells, n_jobs, copies)
+            factor = window.inverse_temperature(len(self.book.labels))
+            self.window.take_temperature(window)
+        return scores, factor
+
+    @staticmethod
+    def check_scores(book: ClassBook, model: Any, window: ScoreWindow) -> None:
+        """Raise ValueError unless classes, a model and a window have the same scores."""
+        need(model.n_columns == book.n_columns > 0, "model must have the scores of the classes")
+        need(window.scores.shape[1] == book.n_columns, "window must have the scores of the classes")
+        is_known = (window.classes >= 0) & (window.classes < len(book.labels))
+        need(is_known.all(), "window must have known classes only")
+
+
 @dataclass(eq=False)
-class OneVsRest(Part):
+class OneVsRest(ClassScores):
     """Classes seen so far, a model with a column of scores for each, and the window that calibrates the scores."""
 
     book: ClassBook
@@ -79,27 +121,6 @@ class OneVsRest(Part):
         """Return the scores of rows, (n,) for two classes, else (n, n_classes), and make ``copies`` with them."""
         return self.book.of_classes(engine_of(cells).scores(cells, self.model, n_jobs, copies))
 
-    def probabilities(self, cells: Any, loss: str, n_jobs: int | None) -> Any:
-        """Return the probability of each class, (n, n_classes)."""
-        engine, n_classes, factor = engine_of(cells), len(self.book.labels), None
-        if loss == "logistic" or n_classes == 1:
-            scores = self.scores(cells, n_jobs)
-        else:
-            scores, factor = self._calibrated(cells, n_jobs)
-        return engine.to_library(probabilities(engine.to_host(scores), n_classes, factor), scores)
-
-    def _calibrated(self, cells: Any, n_jobs: int | None) -> tuple[Any, float]:
-        """Return scores and the inverse temperature of the same moment, which is fitted if it is not known."""
-        seen = np.empty_like(self.window.seen)
-        scores = self.scores(cells, n_jobs, [(seen, self.window.seen)])
-        factor = self.window.known_temperature(int(seen[0]))
-        if factor is None:
-            window, copies = twin(self.window)
-            scores = self.scores(cells, n_jobs, copies)
-            factor = window.inverse_temperature(len(self.book.labels))
-            self.window.take_temperature(window)
-        return scores, factor
-
     def state(self) -> State:
         """Return the parts of one moment."""
         return Part.state(self.snapshot())
@@ -107,13 +128,9 @@ class OneVsRest(Part):
     def check(self) -> None:
         """Raise ValueError unless classes, model and window have the same scores."""
         need(isinstance(self.book, ClassBook), "book must be a ClassBook")
-        n_columns, window = self.book.n_columns, self.window
         need(isinstance(self.model, CellModel), "model must be a CellWeights or SupportVectors")
-        need(self.model.n_columns == n_columns > 0, "model must have the scores of the classes")
-        need(isinstance(window, ScoreWindow), "window must be a ScoreWindow")
-        need(window.scores.shape[1] == n_columns, "window must have the scores of the classes")
-        is_known = (window.classes >= 0) & (window.classes < len(self.book.labels))
-        need(is_known.all(), "window must have known classes only")
+        need(isinstance(self.window, ScoreWindow), "window must be a ScoreWindow")
+        self.check_scores(self.book, self.model, self.window)
 
     @classmethod
     def merge(cls, parts: Sequence[Self], shares: NDArray[np.float64]) -> Self:

@@ -26,17 +26,26 @@ class Steps(NamedTuple):
     @classmethod
     def of(cls, learner: Any) -> Steps:
         """Return the loss and steps of a learner's parameters."""
-        rate = SCHEDULES[learner.schedule] if learner.learning_rate == "auto" else learner.learning_rate
-        return cls(learner.loss, learner.schedule, rate, learner.shrinkage, getattr(learner, "epsilon", 0.0))
+        schedule = schedule_of(learner)
+        rate = SCHEDULES[schedule] if learner.learning_rate == "auto" else learner.learning_rate
+        return cls(learner.loss, schedule, rate, learner.shrinkage, getattr(learner, "epsilon", 0.0))
 
     def rule(self, counted_from: list[int], *, is_new: bool = True) -> _core.Rule:
         """Return the core's form; rows that change column k are support vectors from row ``counted_from[k]`` on."""
         return _core.Rule(self.loss, self.epsilon, self.schedule, self.rate, self.shrinkage, counted_from, is_new)
 
 
+def schedule_of(learner: Any) -> str:
+    """Return the schedule of a learner; "auto" is AdaGrad where that is possible."""
+    if learner.schedule != "auto":
+        return str(learner.schedule)
+    return "constant" if learner.evaluation == "dual" else "adagrad"
+
+
 def check_cell_steps(learner: Any, losses: tuple[str, ...]) -> None:
     """Raise ValueError unless loss, steps and evaluation of a learner on cells are valid together."""
-    check_choice(learner, "schedule", SCHEDULES)
+    if learner.schedule != "auto" or not hasattr(learner, "linear"):
+        check_choice(learner, "schedule", SCHEDULES)
     check_choice(learner, "evaluation", EVALUATIONS)
     if learner.evaluation == "dual" and learner.schedule == "adagrad":
         raise ValueError('schedule must be "constant" or "decaying" for evaluation="dual"; got "adagrad".')

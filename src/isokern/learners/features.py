@@ -1,0 +1,89 @@
+"""Provide rows in the form that models on several scales take: cells of chosen scales, and rows of a linear term."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isokern import _core
+from isokern.fitted_map import FittedMap
+from isokern.learners.linear_term import LinearTerm
+from isokern.partitionings import IsolationTrees
+from isokern.rows import CoreRows
+
+Scales = tuple[int, ...]  # numbers of scales, 0 is the coarsest
+
+
+class ScaleCells:
+    """The cells of some scales of a map, and the way from a row's codes to them."""
+
+    def __init__(self, fitted: FittedMap, scales: Scales) -> None:
+        t, n_scales, chosen = fitted.n_partitionings, fitted.n_scales, list(scales)
+        sizes = np.diff(fitted.starts).reshape(t, n_scales)[:, chosen]
+        self.starts: NDArray[np.int64] = np.concatenate([[0], np.cumsum(sizes.ravel())])
+        shares = fitted.scale_weights[chosen]
+        self.shares = (shares / np.sqrt((shares**2).sum())).astype(np.float32)
+        self.is_finest = scales == (n_scales - 1,)
+        self._shape, self._chosen = (t, n_scales), chosen
+        trees = fitted.partitionings
+        self.paths: Any = None  # for trees, the cells of each leaf: (t, n_cells, number of scales)
+        if isinstance(trees, IsolationTrees) and n_scales > 1:
+            self.paths = np.ascontiguousarray(trees.paths(n_scales)[:, :, chosen])
+
+    def of(self, codes: NDArray[Any], threads: int) -> NDArray[Any]:
+        """Return the cells of rows, partitioning by partitioning and coarse to fine."""
+        if self.paths is None:
+            n = len(codes)
+            return np.ascontiguousarray(codes.reshape(n, *self._shape)[:, :, self._chosen].reshape(n, -1))
+        if self.is_finest:
+            return codes
+        cells: NDArray[Any] = np.empty((len(codes), len(self.starts) - 1), dtype=codes.dtype)
+        _core.expand_leaves(codes, self.paths, cells, threads)
+        return cells
+
+
+_kept: WeakKeyDictionary[FittedMap, dict[Scales, ScaleCells]] = WeakKeyDictionary()
+
+
+def scale_cells(fitted: FittedMap, scales: Scales) -> ScaleCells:
+    """Return the cells of some scales; they are kept as long as the map."""
+    of_map = _kept.setdefault(fitted, {})
+    return of_map.get(scales) or of_map.setdefault(scales, ScaleCells(fitted, scales))
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Rows for models on one map. What a model asks for is computed once and kept."""
+
+    fitted: FittedMap
+    term: LinearTerm | None
+    codes: Any  # of the map, or None where no model has cells
+    table: Any  # the rows themselves, or None where no model has a linear term
+    threads: int
+    _cells: dict[Scales, Any] = field(default_factory=dict, init=False)
+    _linear: list[CoreRows] = field(default_factory=list, init=False)
+
+    def __len__(self) -> int:
+        return (self.table if self.codes is None else self.codes).shape[0]
+
+    def __getitem__(self, which: Any) -> Features:
+        codes, table = (None if part is None else part[which] for part in (self.codes, self.table))
+        return replace(self, codes=codes, table=table)
+
+    def cells(self, scales: Scales) -> NDArray[Any]:
+        """Return the cells of some scales."""
+        if scales not in self._cells:
+            self._cells[scales] = scale_cells(self.fitted, scales).of(self.codes, self.threads)
+        return self._cells[scales]
+
+    @property
+    def linear(self) -> CoreRows:
+        """Rows of the linear term."""
+        if not self._linear:
+            assert self.term is not None
+            self._linear.append(self.term.rows(self.table))
+        return self._linear[0]

@@ -1,0 +1,107 @@
+"""Provide the rows of a linear term beside the kernel: standardised columns, hashed categories and a constant."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from isokern.parts import Part, need, need_array
+from isokern.rows import CoreRows, CsrRows, core_rows
+from isokern.scaling import Scaling
+
+_N_BUCKETS = 2**18  # weights of all categorical columns together
+_FEWEST_BUCKETS = 64  # of each
+_LARGEST = 30.0  # standardised values beyond count as this much, so that no row rules a weight for good
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # odd, of random bits: spreads the codes of categories
+
+
+@dataclass(frozen=True, eq=False)
+class LinearTerm(Part):
+    """How a row becomes the features of a linear model, whose kernel has a mean diagonal of 1.
+
+    Dense columns are standardised and missing numbers count as the mean; sparse rows are only divided, so that they
+    stay sparse. A category has one of the weights that its column shares among all categories by a hash. A constant
+    makes the intercept. The statistics are those of the rows that the map was drawn from.
+    """
+
+    offset: NDArray[np.float64]  # by column; all 0 for sparse rows
+    factor: NDArray[np.float64]  # by column; 0 for constant and for categorical ones
+    categorical: NDArray[np.int64]  # numbers of the categorical columns
+    constant: float
+
+    @classmethod
+    def learn(cls, table: Any, is_categorical: NDArray[np.bool_] | None) -> Self:
+        """Return the term for a table of rows."""
+        d = table.shape[1]
+        categorical = np.flatnonzero(is_categorical) if is_categorical is not None else np.empty(0, dtype=np.int64)
+        if sparse.issparse(table):
+            norm = math.sqrt(2.0 * float((table.data.astype(np.float64) ** 2).sum()) / table.shape[0])
+            return cls(np.zeros(d), np.full(d, 1.0 / norm if norm > 0 else 0.0), categorical, math.sqrt(0.5))
+        scaling = Scaling.learn("standard", table, is_categorical)
+        assert scaling is not None
+        varies = _varies(table)
+        varies[categorical] = False
+        constant = 1.0 / math.sqrt(varies.sum() + len(categorical) + 1)
+        return cls(scaling.offset, np.where(varies, constant / scaling.divisor, 0.0), categorical, constant)
+
+    @property
+    def n_weights(self) -> int:
+        """Number of weights of a score, the intercept included."""
+        return len(self.offset) + len(self.categorical) * self._n_buckets + 1
+
+    @property
+    def _n_buckets(self) -> int:
+        """Number of weights of a categorical column."""
+        return max(_FEWEST_BUCKETS, _N_BUCKETS // max(1, len(self.categorical)))
+
+    def rows(self, table: Any) -> CoreRows:
+        """Return the features of a table's rows, without the constant, as float32."""
+        rows = core_rows(table, 0, table.shape[0])
+        if isinstance(rows, CsrRows):
+            return rows._replace(values=self._clipped(rows.values * self.factor[rows.columns]))
+        scaled = self._clipped((rows - self.offset) * self.factor)
+        return self._with_categories(rows, scaled) if len(self.categorical) else scaled
+
+    def _clipped(self, values: NDArray[Any]) -> NDArray[np.float32]:
+        largest = _LARGEST * self.constant
+        return np.nan_to_num(np.clip(values, -largest, largest), copy=False).astype(np.float32)
+
+    def _with_categories(self, rows: NDArray[Any], scaled: NDArray[np.float32]) -> CsrRows:
+        """Return CSR rows: all columns, then one weight of each categorical column; 0 for a missing category."""
+        n, d, width = len(rows), rows.shape[1], len(self.categorical)
+        codes = rows[:, self.categorical]
+        is_missing = np.isnan(codes)
+        hashed = np.where(is_missing, 0.0, codes).astype(np.uint64) * _MULTIPLIER >> np.uint64(32)
+        buckets = (hashed % np.uint64(self._n_buckets)).astype(np.int64)
+        places = d + np.arange(width) * self._n_buckets + buckets
+        columns = np.hstack([np.broadcast_to(np.arange(d), (n, d)), places]).astype(np.int32)
+        values = np.hstack([scaled, np.where(is_missing, 0.0, self.constant).astype(np.float32)])
+        starts = np.arange(n + 1, dtype=np.int64) * (d + width)
+        return CsrRows(values.ravel(), columns.ravel(), starts, self.n_weights - 1)
+
+    def equals(self, other: LinearTerm | None) -> bool:
+        """Return whether another term gives the same features."""
+        return other is not None and all(np.array_equal(vars(self)[name], vars(other)[name]) for name in vars(self))
+
+    def check(self) -> None:
+        """Raise ValueError unless all columns have finite statistics."""
+        for name in ("offset", "factor"):
+            need_array(getattr(self, name), np.float64, 1, name)
+            need(np.isfinite(getattr(self, name)).all(), f"{name} must be finite")
+        need(len(self.offset) == len(self.factor), "offset and factor must have one entry per column")
+        ascends = np.diff(self.categorical, prepend=-1).min(initial=1) > 0
+        need(ascends and self.categorical.max(initial=-1) < len(self.offset), "categorical must be ascending columns")
+        need(0.0 < self.constant <= 1.0, "constant must be from 0 to 1")
+
+
+def _varies(table: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which columns have more than one number."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.fmax.reduce(table, axis=0) > np.fmin.reduce(table, axis=0))
+
+

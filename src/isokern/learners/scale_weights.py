@@ -1,0 +1,209 @@
+"""Provide the model of the race's candidates: weights of the cells of several scales, and of a linear term."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isokern import _core
+from isokern.fitted_map import FittedMap
+from isokern.learners.classes import Rearrangement
+from isokern.learners.clock import Clock
+from isokern.learners.commits import Copies
+from isokern.learners.features import Features, Scales, scale_cells
+from isokern.learners.steps import SCHEDULES, Steps
+from isokern.parts import Part, need, need_array
+
+Floats = NDArray[np.float32]
+Table = NDArray[np.float64]
+
+_TABLES = ("values", "squares", "linear_values", "linear_squares")
+_ROWS_PER_LOCK = 8192  # scored before a writer may go on
+_LARGEST_FOLD = 2**28  # bytes of a folded table
+
+
+@dataclass(eq=False)
+class ScaleWeights(Part):
+    """Weights of cells of several scales, and of a linear term; a score is their sum.
+
+    The score's share of the kernel is the mean over the partitionings of the sum over the scales; weights are stored
+    times the scale's share, so they are only added. Learning changes the tables and the clock in place, see
+    ``cpp/online/scale_weights.hpp``.
+    """
+
+    in_place: ClassVar = _TABLES
+
+    scales: Scales  # numbers of the map's scales; none for a linear model
+    schedule: str
+    rate: float
+    values: Floats | None  # weights of the cells, (number of cells, n_columns)
+    squares: Floats | None  # their sums of squared gradients, for AdaGrad
+    linear_values: Floats | None  # weights of the linear term, (number of its weights, n_columns)
+    linear_squares: Floats | None
+    clock: Clock = field(default_factory=Clock)
+    _fold: Fold | None = field(default=None, init=False)  # cache of _folded
+
+    @classmethod
+    def zeros(
+        cls, scales: Scales, schedule: str, rate: float, *, n_cells: int, n_linear: int, n_columns: int
+    ) -> Self:
+        """Return untrained weights; ``n_linear`` is 0 without a linear term."""
+        is_adagrad = schedule == "adagrad"
+        sizes = [n for n in (n_cells, n_linear) for _ in range(2)]
+        tables = [
+            np.zeros((size, n_columns), dtype=np.float32) if size and (k % 2 == 0 or is_adagrad) else None
+            for k, size in enumerate(sizes)
+        ]
+        return cls(scales, schedule, rate, *tables)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of scores."""
+        return next(table.shape[1] for table in (self.values, self.linear_values) if table is not None)
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of all tables."""
+        return sum(table.nbytes for table in self._tables() if table is not None)
+
+    def _tables(self) -> list[Floats | None]:
+        return [getattr(self, name) for name in _TABLES]
+
+    def steps(self, loss: str) -> Steps:
+        """Return a loss and the steps of this model."""
+        return Steps(loss, self.schedule, self.rate, 0.0)
+
+    def entrant(self, features: Features, rule: _core.Rule, scores: Table) -> _core.Entrant:
+        """Return what the core needs to learn rows; ``scores`` receives each row's scores before its update."""
+        cells, starts, shares = None, None, np.ones(1, dtype=np.float32)
+        if self.values is not None:
+            known = scale_cells(features.fitted, self.scales)
+            cells, starts, shares = features.cells(self.scales), known.starts, known.shares
+        return _core.Entrant(cells, starts, shares, *self._tables(), rule, self.clock, scores)
+
+    def score(self, features: Features, guard: Clock, copies: Copies | None = None) -> Table:
+        """Return the scores of rows, (n, n_columns), under the lock of a clock, and make ``copies`` with the last."""
+        n = len(features)
+        scores = np.empty((n, self.n_columns))
+        fold = self._folded(features, guard)
+        for begin in range(0, n, _ROWS_PER_LOCK):
+            part = slice(begin, begin + _ROWS_PER_LOCK)
+            made = (copies or []) if begin + _ROWS_PER_LOCK >= n else []
+            self._score_block(features if n <= _ROWS_PER_LOCK else features[part], fold, guard, scores[part], made)
+        return scores
+
+    def _score_block(
+        self, features: Features, fold: Fold | None, guard: Clock, scores: Table, copies: Copies
+    ) -> None:
+        linear, constant, cells, starts, n_scales = None, 0.0, None, None, 1
+        if self.linear_values is not None:
+            assert features.term is not None
+            linear, constant = features.linear, features.term.constant
+        values, linear_values = (fold.values, fold.linear_values) if fold else (self.values, self.linear_values)
+        if fold:
+            cells, starts = features.codes, fold.starts
+        elif values is not None:
+            cells, starts = features.cells(self.scales), scale_cells(features.fitted, self.scales).starts
+            n_scales = len(self.scales)
+        _core.score_scales(
+            cells, starts, n_scales, values, linear, constant, linear_values, guard, scores, features.threads, copies
+        )
+
+    def _folded(self, features: Features, guard: Clock) -> Fold | None:
+        """Return weights of which each leaf has the sum over its scales, if enough rows have been scored to pay."""
+        if self.values is None or len(self.scales) < 2:
+            return None
+        known = scale_cells(features.fitted, self.scales)
+        if known.paths is None or known.paths[:, :, 0].size * self.n_columns * 8 > _LARGEST_FOLD:
+            return None
+        fold = self._fold
+        if fold is None or fold.rounds != self.clock.rounds or fold.source is not self.values:
+            fold = Fold(self.values, self.clock.rounds)
+        fold.n_scored += len(features)
+        if fold.values is None and fold.n_scored >= known.paths.shape[1]:
+            fold = self._fold_now(known, guard, features.threads)
+        self._fold = fold
+        return fold if fold.values is not None else None
+
+    def _fold_now(self, known: Any, guard: Clock, threads: int) -> Fold:
+        assert self.values is not None
+        t, n_cells, _ = known.paths.shape
+        fold = Fold(self.values, 0)
+        fold.values = np.empty((t * n_cells, self.n_columns))
+        fold.starts = np.arange(t + 1, dtype=np.int64) * n_cells
+        copies: Copies = []
+        if self.linear_values is not None:
+            fold.linear_values = np.empty_like(self.linear_values, subok=False)
+            copies.append((fold.linear_values, self.linear_values))
+        before = self.clock.rounds
+        _core.fold_scales(known.paths, known.starts, self.values, guard, fold.values, threads, copies)
+        # Rows that were learned meanwhile make the fold out of date, and the next call folds anew.
+        fold.rounds = before if self.clock.rounds == before else -1
+        return fold
+
+    def rearrange(self, change: Rearrangement) -> Self:
+        """Return the weights with rearranged columns."""
+        signs = np.asarray(change.signs, dtype=np.float32)
+        tables = []
+        for name, table in zip(_TABLES, self._tables(), strict=True):
+            factor = np.float32(1.0) if name.endswith("squares") else signs
+            tables.append(None if table is None else np.ascontiguousarray(table[:, change.columns] * factor))
+        return type(self)(self.scales, self.schedule, self.rate, *tables, Clock.of(self.clock))
+
+    def check(self) -> None:
+        """Raise ValueError unless there are tables of one width, with squares for AdaGrad only."""
+        need(self.schedule in SCHEDULES, "schedule must be the name of a schedule")
+        need(np.isfinite(self.rate) and 0.0 < self.rate <= 1e6, "rate must be a positive number")
+        need(list(self.scales) == sorted(set(self.scales)), "scales must ascend")
+        need(bool(self.scales) == (self.values is not None), "values must be given for scales")
+        need(self.values is not None or self.linear_values is not None, "a model must have weights")
+        for first, second in (("values", "squares"), ("linear_values", "linear_squares")):
+            table, squares = getattr(self, first), getattr(self, second)
+            if table is not None:
+                need_array(table, np.float32, 2, first)
+                need(table.shape[1] == self.n_columns > 0, f"{first} must have a column per score")
+            has_squares = table is not None and self.schedule == "adagrad"
+            need((squares is not None) == has_squares, f"{second} must be given for AdaGrad only")
+            need(squares is None or squares.shape == table.shape, f"{second} must have the shape of {first}")
+
+    def check_map(self, fitted: FittedMap, n_linear: int) -> None:
+        """Raise ValueError unless the tables have a row per cell of a map and per weight of a linear term."""
+        need(all(scale < fitted.n_scales for scale in self.scales), "scales must be those of kernel_")
+        if self.values is not None:
+            need(len(self.values) == scale_cells(fitted, self.scales).starts[-1], "the model must have kernel_'s cells")
+        if self.linear_values is not None:
+            need(len(self.linear_values) == n_linear, "the model must have the weights of the linear term")
+
+    def is_like(self, other: ScaleWeights) -> bool:
+        """Return whether another model has the same features and steps."""
+        alike = ("scales", "schedule", "rate")
+        has_linear = [model.linear_values is not None for model in (self, other)]
+        return all(getattr(self, name) == getattr(other, name) for name in alike) and has_linear[0] == has_linear[1]
+
+    @classmethod
+    def merge(cls, parts: Sequence[Self], shares: NDArray[np.float64]) -> Self:
+        """Return the weighted mean of models with the same features and steps."""
+        first = parts[0]
+        tables = []
+        for columns in zip(*(part._tables() for part in parts), strict=True):
+            total: Any = None if columns[0] is None else np.zeros(columns[0].shape)
+            for share, table in zip(shares, columns, strict=True):
+                total = None if table is None else np.add(total, share * table, out=total)
+            tables.append(None if total is None else total.astype(np.float32))
+        names = ("rounds", "n_support", "n_rows")
+        counts = {name: int(np.rint(shares @ [float(getattr(part.clock, name)) for part in parts])) for name in names}
+        return cls(first.scales, first.schedule, first.rate, *tables, Clock(**counts))
+
+
+class Fold:
+    """Weights with all scales folded into the finest one, and how many rows have been scored since they changed."""
+
+    def __init__(self, source: Floats, rounds: int) -> None:
+        self.source, self.rounds, self.n_scored = source, rounds, 0
+        self.values: Table | None = None
+        self.starts: NDArray[np.int64] | None = None
+        self.linear_values: Floats | None = None
