@@ -90,6 +90,7 @@ ScaleWeights view(const Entrant &entrant, const std::optional<AnyCells> &cells,
             static_cast<std::int64_t>(entrant.shares.size()),
             weights_of(entrant.linear_values, n_linear, n_columns),
             weights_of(entrant.linear_squares, n_linear, n_columns),
+            n_columns,
             n_columns};
 }
 
@@ -116,17 +117,28 @@ void learn_scales(const std::vector<const Entrant *> &entrants, const LinearArgu
         if (static_cast<std::int64_t>(entrant->scores.shape(0)) != n_rows || n_scored > weights.back().n_columns)
             throw std::invalid_argument("scores must have a row per row and a column per class.");
     }
+    const ClassTarget target{targets.data()};
     const nb::gil_scoped_release release;
     const std::unique_lock lock(guard.lock);
-    const auto learn = [&](std::int64_t e, std::int64_t) {
-        const Entrant &entrant = *entrants[e];
-        double *scores = entrant.scores.data();
-        isokern::learn_scales(cells[e], rows, n_rows, ClassTarget{targets.data()}, factors, entrant.rule.loss,
-                              entrant.rule.step, weights[e], *entrant.clock, scores);
-        errors.data()[e] = isokern::faded_error(errors.data()[e], fade, scores, n_rows, weights[e].n_columns, n_scored,
-                                                targets.data(), factors);
+    // Where there are more threads than entrants, the columns of each are divided.
+    const std::int64_t n_groups = n == 0 ? 1 : (usable_threads(threads) + n - 1) / n;
+    const auto learn = [&](std::int64_t task, std::int64_t) {
+        const std::int64_t e = task / n_groups, group = task % n_groups, n_columns = weights[e].n_columns;
+        const std::int64_t begin = group * n_columns / n_groups, end = (group + 1) * n_columns / n_groups;
+        if (begin < end)
+            isokern::learn_scales(cells[e], rows, n_rows, target, factors, entrants[e]->rule.loss,
+                                  entrants[e]->rule.step, weights[e], begin, end, *entrants[e]->clock,
+                                  entrants[e]->scores.data());
     };
-    parallel_tiles(n, 1, threads, [&] { return learn; });
+    parallel_tiles(n * n_groups, 1, threads, [&] { return learn; });
+    for (std::int64_t e = 0; e < n; ++e) {
+        const double *scores = entrants[e]->scores.data();
+        const std::int64_t n_columns = weights[e].n_columns;
+        isokern::count_rows(scores, n_rows, n_columns, target, factors, entrants[e]->rule.loss, entrants[e]->rule.step,
+                            *entrants[e]->clock);
+        errors.data()[e] = isokern::faded_error(errors.data()[e], fade, scores, n_rows, n_columns, n_scored,
+                                                targets.data(), factors);
+    }
     copy_all(copies);
 }
 
@@ -143,7 +155,8 @@ void score_scales(const OptionalCells &cells, const std::optional<Vector<std::in
     if (bool(any) != bool(values) || (linear_values && !rows))
         throw std::invalid_argument("a model must have weights for its cells and for the linear rows.");
     const ScaleView<Value> weights{weights_of(values, n_cells(any), n_columns), n_scales,
-                                   weights_of(linear_values, rows ? rows->n_columns() + 1 : 0, n_columns), n_columns};
+                                   weights_of(linear_values, rows ? rows->n_columns() + 1 : 0, n_columns), n_columns,
+                                   n_columns};
     const nb::gil_scoped_release release;
     const std::shared_lock lock(guard.lock);
     isokern::score_scales(any, rows, n_rows, weights, scores.data(), threads);

@@ -45,8 +45,8 @@ class RowPlaces {
 // Scales first, coarse to fine; then kParts partial sums over the partitionings, as in sum_over_cells.
 template <class Value> class ScaleSums {
   public:
-    ScaleSums(std::int64_t n_scales, std::int64_t n_columns)
-        : n_scales_(n_scales), n_columns_(n_columns), parts_(static_cast<std::size_t>(kParts * n_columns)),
+    ScaleSums(std::int64_t n_scales, std::int64_t n_columns, std::int64_t stride)
+        : n_scales_(n_scales), n_columns_(n_columns), stride_(stride), parts_(static_cast<std::size_t>(kParts * n_columns)),
           path_(static_cast<std::size_t>(n_columns)) {}
 
     void operator()(const RowPlaces &places, const Value *values, double *sums) {
@@ -64,7 +64,7 @@ template <class Value> class ScaleSums {
             double path[kColumns] = {};
             for (std::int64_t l = 0; l < n_scales_; ++l, ++place)
                 for (int k = 0; k < kColumns; ++k)
-                    path[k] += static_cast<double>(values[*place * kColumns + k]);
+                    path[k] += static_cast<double>(values[*place * stride_ + k]);
             for (int k = 0; k < kColumns; ++k)
                 parts[i % kParts][k] += path[k];
         }
@@ -79,7 +79,7 @@ template <class Value> class ScaleSums {
         for (std::int64_t i = 0; i < t; ++i) {
             std::fill_n(path, n_columns, 0.0);
             for (std::int64_t l = 0; l < n_scales_; ++l, ++place) {
-                const Value *cell = values + *place * n_columns;
+                const Value *cell = values + *place * stride_;
                 for (std::int64_t k = 0; k < n_columns; ++k)
                     path[k] += static_cast<double>(cell[k]);
             }
@@ -92,7 +92,7 @@ template <class Value> class ScaleSums {
             sums[k] = (part[0] + part[n_columns]) + (part[2 * n_columns] + part[3 * n_columns]);
     }
 
-    std::int64_t n_scales_, n_columns_;
+    std::int64_t n_scales_, n_columns_, stride_;
     std::vector<double> parts_, path_;
 };
 
@@ -109,13 +109,13 @@ class LinearRow {
     }
 
     //  scores[k] += sum_j z_j values[j, k]      in kParts partial sums
-    void add(const float *values, std::int64_t n_columns, double *parts, double *scores) const {
+    void add(const float *values, std::int64_t n_columns, std::int64_t stride, double *parts, double *scores) const {
         std::fill_n(parts, kParts * n_columns, 0.0);
         std::int64_t i = 0;
         for_each([&](std::int64_t j, float z) {
             double *part = parts + i++ % kParts * n_columns;
             for (std::int64_t k = 0; k < n_columns; ++k)
-                part[k] += static_cast<double>(z) * static_cast<double>(values[j * n_columns + k]);
+                part[k] += static_cast<double>(z) * static_cast<double>(values[j * stride + k]);
         });
         for (std::int64_t k = 0; k < n_columns; ++k)
             scores[k] += (parts[k] + parts[n_columns + k]) + (parts[2 * n_columns + k] + parts[3 * n_columns + k]);
@@ -141,7 +141,7 @@ template <class Value> class ScaleScorer {
   public:
     ScaleScorer(const std::optional<AnyCells> &cells, const std::optional<LinearRows> &linear,
                 const ScaleView<Value> &weights)
-        : places_(cells), row_(linear), weights_(weights), sums_(weights.n_scales, weights.n_columns),
+        : places_(cells), row_(linear), weights_(weights), sums_(weights.n_scales, weights.n_columns, weights.stride),
           parts_(static_cast<std::size_t>(kParts * weights.n_columns)) {}
 
     void read(std::int64_t r) {
@@ -158,7 +158,7 @@ template <class Value> class ScaleScorer {
                 scores[k] /= t;
         }
         if (weights_.linear_values)
-            row_.add(weights_.linear_values, weights_.n_columns, parts_.data(), scores);
+            row_.add(weights_.linear_values, weights_.n_columns, weights_.stride, parts_.data(), scores);
     }
 
     const RowPlaces &places() const { return places_; }
@@ -178,7 +178,8 @@ class ScaleModel {
     ScaleModel(const std::optional<AnyCells> &cells, const std::optional<LinearRows> &linear,
                const ScaleWeights &weights, const Step &step)
         : weights_(weights), is_adagrad_(step.schedule == Schedule::adagrad),
-          scorer_(cells, linear, {weights.values, weights.n_scales, weights.linear_values, weights.n_columns}) {
+          scorer_(cells, linear,
+                  {weights.values, weights.n_scales, weights.linear_values, weights.n_columns, weights.stride}) {
         const std::int64_t n = scorer_.places().size();
         shares_.resize(static_cast<std::size_t>(n));
         roots_.resize(static_cast<std::size_t>(n));
@@ -215,7 +216,7 @@ class ScaleModel {
 
   private:
     double square(const float *squares, std::int64_t row, std::int64_t k) const {
-        return squares[row * weights_.n_columns + k];
+        return squares[row * weights_.stride + k];
     }
 
     // sqrt(s + g^2), which is at least |g|, except where g^2 underflows
@@ -223,26 +224,26 @@ class ScaleModel {
 
     // In separate short loops, so that the compiler vectorises roots and divisions.
     void move_each_cell(std::int64_t k, double g, double rate) {
-        const auto n = scorer_.places().size(), n_columns = weights_.n_columns;
+        const auto n = scorer_.places().size(), stride = weights_.stride;
         const std::int64_t *places = scorer_.places().data();
         const float square = static_cast<float>(g * g), factor = static_cast<float>(-rate * g);
         const float size = std::max(static_cast<float>(std::abs(g)), 1e-30f); // no division by zero
         float *roots = roots_.data();
         for (std::int64_t i = 0; i < n; ++i)
-            roots[i] = weights_.squares[places[i] * n_columns + k] += square;
+            roots[i] = weights_.squares[places[i] * stride + k] += square;
         for (std::int64_t i = 0; i < n; ++i) {
             const float root = std::sqrt(roots[i]);
             roots[i] = factor * shares_[i] / (root > size ? root : size);
         }
         for (std::int64_t i = 0; i < n; ++i)
-            weights_.values[places[i] * n_columns + k] += roots[i];
+            weights_.values[places[i] * stride + k] += roots[i];
     }
 
     void move_all_cells(std::int64_t k, double g, double rate) {
         const RowPlaces &places = scorer_.places();
         const float factor = static_cast<float>(-rate * g);
         for (std::int64_t i = 0; i < places.size(); ++i)
-            weights_.values[places.data()[i] * weights_.n_columns + k] += factor * shares_[i] * shares_[i];
+            weights_.values[places.data()[i] * weights_.stride + k] += factor * shares_[i] * shares_[i];
     }
 
     // The change of the score by a step of the linear term, for a rate of 1.
@@ -256,20 +257,32 @@ class ScaleModel {
         return sum;
     }
 
+    // The moves of the weights are computed once, in a buffer, and then shortened to reach.
     void move_linear(std::int64_t k, double g, double rate, double reach) {
-        const double moves = rate * linear_move(k, g);
-        const double factor = moves > reach ? rate * reach / moves : rate;
+        const std::int64_t stride = weights_.stride;
+        const float gradient = static_cast<float>(g);
+        values_.clear();
+        moves_.clear();
         scorer_.row().for_each([&](std::int64_t j, float z) {
-            const std::int64_t place = j * weights_.n_columns + k;
-            const double own = g * z;
-            if (own == 0.0)
-                return;
-            double size = 1.0;
-            if (is_adagrad_) {
-                size = root(weights_.linear_squares[place], own);
-                weights_.linear_squares[place] += static_cast<float>(own * own);
-            }
-            weights_.linear_values[place] -= static_cast<float>(factor * own / size);
+            values_.push_back(z);
+            const float own = gradient * z;
+            moves_.push_back(is_adagrad_ ? weights_.linear_squares[j * stride + k] += own * own : 1.0f);
+        });
+        const std::size_t n = values_.size();
+        float *moves = moves_.data();
+        const float *values = values_.data();
+        for (std::size_t i = 0; i < n; ++i) {
+            const float own = gradient * values[i], root = std::max(std::sqrt(moves[i]), 1e-18f);
+            moves[i] = own / root;
+        }
+        double sum = 0.0;
+        for (std::size_t i = 0; i < n; ++i)
+            sum += static_cast<double>(moves[i]) * static_cast<double>(values[i]);
+        sum = rate * std::abs(sum);
+        const float factor = static_cast<float>(sum > reach ? -rate * reach / sum : -rate);
+        std::size_t i = 0;
+        scorer_.row().for_each([&](std::int64_t j, float) {
+            weights_.linear_values[j * stride + k] += factor * moves[i++];
         });
     }
 
@@ -277,19 +290,51 @@ class ScaleModel {
     bool is_adagrad_;
     ScaleScorer<float> scorer_;
     std::vector<float> shares_, roots_; // by place
+    std::vector<float> values_, moves_; // of the linear row
 };
 
 } // namespace
 
 void learn_scales(const std::optional<AnyCells> &cells, const std::optional<LinearRows> &linear, std::int64_t n_rows,
-                  const AnyTarget &targets, const double *row_weights, const AnyLoss &loss, const Step &step,
-                  const ScaleWeights &weights, Clock &clock, double *scores) {
-    ScaleModel model(cells, linear, weights, step);
+                  const ClassTarget &targets, const double *row_weights, const AnyLoss &loss, const Step &step,
+                  const ScaleWeights &weights, std::int64_t begin, std::int64_t end, const Clock &clock,
+                  double *scores) {
+    const std::int64_t n_all = weights.n_columns, n = end - begin;
+    ScaleModel model(cells, linear, weights.columns(begin, end), step);
+    Step of_columns = step;
+    of_columns.counted_from.assign(static_cast<std::size_t>(n), n_rows); // count_rows counts
+    std::vector<std::int32_t> numbers(targets.column, targets.column + n_rows);
+    for (std::int32_t &number : numbers)
+        number -= static_cast<std::int32_t>(begin);
+    std::vector<double> own(static_cast<std::size_t>(n_rows * n));
+    Clock own_clock = clock;
     std::visit(
-        [&](const auto &target, const auto &any_loss) {
-            learn_rows(model, n_rows, weights.n_columns, target, row_weights, any_loss, step, clock, scores);
+        [&](const auto &any) {
+            learn_rows(model, n_rows, n, ClassTarget{numbers.data()}, row_weights, any, of_columns, own_clock,
+                       own.data());
         },
-        targets, loss);
+        loss);
+    for (std::int64_t r = 0; r < n_rows; ++r)
+        std::copy_n(own.data() + r * n, n, scores + r * n_all + begin);
+}
+
+void count_rows(const double *scores, std::int64_t n_rows, std::int64_t n_columns, const ClassTarget &targets,
+                const double *row_weights, const AnyLoss &loss, const Step &step, Clock &clock) {
+    const auto is_support = [&](std::int64_t r) {
+        return std::visit(
+            [&](const auto &any) {
+                for (std::int64_t k = 0; k < n_columns; ++k)
+                    if (r >= step.counted_from[k] && any.derivative(scores[r * n_columns + k], targets(r, k)) != 0.0)
+                        return true;
+                return false;
+            },
+            loss);
+    };
+    for (std::int64_t r = 0; r < n_rows; ++r)
+        clock.n_support += !(row_weights && row_weights[r] == 0.0) && is_support(r);
+    clock.rounds += n_rows;
+    clock.scale_sum += static_cast<double>(n_rows);
+    clock.n_rows += step.is_new ? n_rows : 0;
 }
 
 template <class Value>

@@ -36,24 +36,38 @@ struct ScaleWeights {
     std::int64_t n_scales;                 // L
     float *linear_values, *linear_squares; // null without a linear term
     std::int64_t n_columns;
+    std::int64_t stride; // of the tables: n_columns, or more where these are some of the columns
+
+    ScaleWeights columns(std::int64_t begin, std::int64_t end) const {
+        const auto from = [&](float *table) { return table ? table + begin : nullptr; };
+        return {from(values), from(squares),       shares, n_scales, from(linear_values), from(linear_squares),
+                end - begin,  stride};
+    }
 };
 
 // One pass over the rows in order. With g = row weight * dL/df at the current score, a row with g != 0 does
 //     u[i, l, phi_il(x), k] -= eta g a_l^2                                    for all i, l    (constant, decaying)
 //     u[i, l, phi_il(x), k] -= eta g a_l / sqrt(sum of the cell's g^2 so far)                  (AdaGrad)
 // and the like for v. The step of v moves the row's own score past the minimum of its loss by at most eta.
-//   in: cells and linear rows, either or both; targets, row_weights (or null)      changed: weights, clock
-//   out: scores (n_rows x n_columns, or null) before each row's step, as score_scales would give them
+// Columns are independent of each other, so that several threads may learn some of them each.
+//   in: cells and linear rows, either or both; targets, row_weights (or null); clock
+//   changed: the weights of columns begin to end
+//   out: scores (n_rows x n_columns) of these columns before each row's step, as score_scales would give them
 void learn_scales(const std::optional<AnyCells> &cells, const std::optional<LinearRows> &linear, std::int64_t n_rows,
-                  const AnyTarget &targets, const double *row_weights, const AnyLoss &loss, const Step &step,
-                  const ScaleWeights &weights, Clock &clock, double *scores);
+                  const ClassTarget &targets, const double *row_weights, const AnyLoss &loss, const Step &step,
+                  const ScaleWeights &weights, std::int64_t begin, std::int64_t end, const Clock &clock,
+                  double *scores);
+
+// Advances the clock of a model whose columns have all learned the rows; scores are those before each row's step.
+void count_rows(const double *scores, std::int64_t n_rows, std::int64_t n_columns, const ClassTarget &targets,
+                const double *row_weights, const AnyLoss &loss, const Step &step, Clock &clock);
 
 // Weights for scoring: of floats, or of doubles where the scales have been folded into the finest one.
 template <class Value> struct ScaleView {
     const Value *values; // null without cells
     std::int64_t n_scales;
     const float *linear_values; // null without a linear term
-    std::int64_t n_columns;
+    std::int64_t n_columns, stride;
 };
 
 template <class Value>

@@ -22,7 +22,7 @@ from isokern.learners.kernel_source import KernelSource, check_same_map, read_ce
 from isokern.learners.linear_term import LinearTerm
 from isokern.learners.one_vs_rest import OneVsRest
 from isokern.learners.parameters import check_class_weight, check_n_initial
-from isokern.learners.race import FADE, FIT_STAGES, Candidate, Race, candidates_of, is_open
+from isokern.learners.race import FADE, Candidate, Race, candidates_of, fit_stages, is_open
 from isokern.learners.steps import CLASSIFIER_LOSSES, Steps, check_cell_steps
 from isokern.learners.targets import Weights, pass_orders, read_labels, read_weights, some
 from isokern.learners.warm_up import Batch, WarmUp
@@ -325,15 +325,16 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
 
         Candidates race in the first pass, and the winner alone goes on.
         """
-        n = len(labels)
-        for k, order in enumerate(pass_orders(n, self.n_passes, rng, shuffle=self.shuffle)):
-            numbers, begin = np.arange(n)[order], 0
-            for share, n_kept in FIT_STAGES if k == 0 and isinstance(self.learned_, Race) else ((1, None),):
-                end = int(share * n)
-                self._learn(rows, labels, weights, numbers[begin:end], is_new=k == 0)
-                if isinstance(self.learned_, Race) and k == 0:
-                    commit(self, learned_=self.learned_.compared(end - begin, n_kept))
-                begin = end
+        n, begin = len(labels), 0
+        orders = pass_orders(n, self.n_passes, rng, shuffle=self.shuffle)
+        first = np.arange(n)[next(orders)]
+        for end, n_kept in fit_stages(n) if isinstance(self.learned_, Race) else ():
+            self._learn(rows, labels, weights, first[begin:end])
+            commit(self, learned_=self.learned_.compared(end - begin, n_kept))
+            begin = end
+        self._learn(rows, labels, weights, first[begin:])
+        for order in orders:
+            self._learn(rows, labels, weights, np.arange(n)[order], is_new=False)
 
     def _learn(
         self,

@@ -64,15 +64,18 @@ class Features:
     codes: Any  # of the map, or None where no model has cells
     table: Any  # the rows themselves, or None where no model has a linear term
     threads: int
+    which: Any = None  # rows of the table that these are; they are copied only if a model asks for them
     _cells: dict[Scales, Any] = field(default_factory=dict, init=False)
     _linear: list[CoreRows] = field(default_factory=list, init=False)
 
     def __len__(self) -> int:
-        return (self.table if self.codes is None else self.codes).shape[0]
+        if self.codes is not None:
+            return len(self.codes)
+        return self.table.shape[0] if self.which is None else len(self.which)
 
-    def __getitem__(self, which: Any) -> Features:
-        codes, table = (None if part is None else part[which] for part in (self.codes, self.table))
-        return replace(self, codes=codes, table=table)
+    def __getitem__(self, rows: Any) -> Features:
+        which = np.arange(len(self))[rows] if self.which is None else self.which[rows]
+        return replace(self, codes=None if self.codes is None else self.codes[rows], which=which)
 
     def cells(self, scales: Scales) -> NDArray[Any]:
         """Return the cells of some scales."""
@@ -85,5 +88,6 @@ class Features:
         """Rows of the linear term."""
         if not self._linear:
             assert self.term is not None
-            self._linear.append(self.term.rows(self.table))
+            table = self.table if self.which is None else self.table[self.which]
+            self._linear.append(self.term.rows(table))
         return self._linear[0]

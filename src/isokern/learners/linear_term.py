@@ -12,7 +12,7 @@ from scipy import sparse
 
 from isokern.parts import Part, need, need_array
 from isokern.rows import CoreRows, CsrRows, core_rows
-from isokern.scaling import Scaling
+from isokern.scaling import Scaling, fitted_scaler
 
 _N_BUCKETS = 2**18  # weights of all categorical columns together
 _FEWEST_BUCKETS = 64  # of each
@@ -42,9 +42,9 @@ class LinearTerm(Part):
         if sparse.issparse(table):
             norm = math.sqrt(2.0 * float((table.data.astype(np.float64) ** 2).sum()) / table.shape[0])
             return cls(np.zeros(d), np.full(d, 1.0 / norm if norm > 0 else 0.0), categorical, math.sqrt(0.5))
-        scaling = Scaling.learn("standard", table, is_categorical)
-        assert scaling is not None
-        varies = _varies(table)
+        scaler = fitted_scaler("standard", table)
+        scaling = Scaling.of("standard", scaler, is_categorical)
+        varies = np.sqrt(scaler.var_) == scaler.scale_  # scikit-learn divides constant columns by 1
         varies[categorical] = False
         constant = 1.0 / math.sqrt(varies.sum() + len(categorical) + 1)
         return cls(scaling.offset, np.where(varies, constant / scaling.divisor, 0.0), categorical, constant)
@@ -97,11 +97,4 @@ class LinearTerm(Part):
         ascends = np.diff(self.categorical, prepend=-1).min(initial=1) > 0
         need(ascends and self.categorical.max(initial=-1) < len(self.offset), "categorical must be ascending columns")
         need(0.0 < self.constant <= 1.0, "constant must be from 0 to 1")
-
-
-def _varies(table: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which columns have more than one number."""
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.fmax.reduce(table, axis=0) > np.fmin.reduce(table, axis=0))
-
 

@@ -56,14 +56,11 @@ class Candidate(NamedTuple):
 # All candidates; the first wins ties.
 CANDIDATES = (
     Candidate("all", linear=False, schedule="adagrad", rate=2.0),
-    Candidate("all", linear=False, schedule="adagrad", rate=1.0),
-    Candidate("finest", linear=False, schedule="adagrad", rate=2.0),
     Candidate("coarse", linear=False, schedule="adagrad", rate=2.0),
     Candidate("all", linear=False, schedule="adagrad", rate=0.5),
     Candidate("all", linear=True, schedule="adagrad", rate=0.5),
     Candidate("", linear=True, schedule="adagrad", rate=0.5),
 )
-
 
 def candidates_of(learner: Any) -> list[Candidate]:
     """Return the candidates that a learner's parameters leave; none for a learner on one scale without a race."""
@@ -87,6 +84,16 @@ def candidates_of(learner: Any) -> list[Candidate]:
     return list(dict.fromkeys(chosen))
 
 
+def fit_stages(n: int) -> list[tuple[int, int]]:
+    """Return the stages of a race over n rows: (row at which it ends, number of candidates that go on)."""
+    ends: list[tuple[int, int]] = []
+    for share, n_kept in FIT_STAGES:
+        end = int(share * n)
+        if end - (ends[-1][0] if ends else 0) >= FEWEST_ROWS and (n_kept > 1 or end >= DECISION_ROWS):
+            ends.append((end, n_kept))
+    return ends if ends and ends[-1][1] == 1 else [*ends, (n, 1)]
+
+
 def is_open(learner: Any) -> bool:
     """Return whether a learner's parameters leave the choice to a race."""
     is_plain = learner.evaluation == "primal" and not learner.average and learner.shrinkage == 0
@@ -95,9 +102,11 @@ def is_open(learner: Any) -> bool:
 
 
 # (share of the first pass of fit, number of candidates that go on); errors count anew after each stage.
-FIT_STAGES = ((1 / 8, None), (1 / 4, 4), (1 / 2, 3), (1, 1))
+FIT_STAGES = ((1 / 16, 4), (1 / 8, 3), (1 / 4, 2), (1 / 2, 1))
+FEWEST_ROWS = 1000  # of a stage
+DECISION_ROWS = 30_000  # the last two race to the end of shorter passes
 # (rows, number of candidates that go on) in a stream
-STREAM_STAGES = ((8_000, 4), (64_000, 2))
+STREAM_STAGES = ((4_000, 4), (16_000, 3), (64_000, 2))
 FADE = 0.998  # of errors in a stream, per row
 
 
@@ -243,7 +252,10 @@ class Race(ClassScores):
         """Return the state after a stage of ``n_rows`` rows: the best ``n_kept`` candidates, with errors set to 0."""
         found = self.selection.errors.copy()
         found[self.selection.running] = self.errors / max(1, n_rows)
-        kept = np.sort(np.argsort(self.errors, kind="stable")[:n_kept])  # the earlier candidate wins a tie
+        order = np.argsort(self.errors, kind="stable")  # the earlier candidate wins a tie
+        least = self.errors[order[0]]
+        is_near = self.errors[order] <= 1.25 * least + 4.0 * np.sqrt(least)
+        kept = np.sort(order[is_near][:n_kept])
         running = [self.selection.running[k] for k in kept]
         return replace(
             self,
