@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "common/threads.hpp"
@@ -42,98 +43,83 @@ class RowPlaces {
 };
 
 //  sums[k] = sum_i sum_l values[place(i, l), k]
-// Scales first, coarse to fine; then kParts partial sums over the partitionings, as in sum_over_cells.
-template <class Value> class ScaleSums {
-  public:
-    ScaleSums(std::int64_t n_scales, std::int64_t n_columns, std::int64_t stride)
-        : n_scales_(n_scales), n_columns_(n_columns), stride_(stride), parts_(static_cast<std::size_t>(kParts * n_columns)),
-          path_(static_cast<std::size_t>(n_columns)) {}
-
-    void operator()(const RowPlaces &places, const Value *values, double *sums) {
-        if (n_columns_ <= 2)
-            n_columns_ == 1 ? few<1>(places, values, sums) : few<2>(places, values, sums);
-        else
-            many(places, values, sums);
-    }
-
-  private:
-    template <int kColumns> void few(const RowPlaces &places, const Value *values, double *sums) const {
-        double parts[kParts][kColumns] = {};
-        const std::int64_t *place = places.data(), t = places.size() / n_scales_;
-        for (std::int64_t i = 0; i < t; ++i) {
-            double path[kColumns] = {};
-            for (std::int64_t l = 0; l < n_scales_; ++l, ++place)
-                for (int k = 0; k < kColumns; ++k)
-                    path[k] += static_cast<double>(values[*place * stride_ + k]);
+// Scales first, coarse to fine; then kParts partial sums over the partitionings, as in sum_over_cells. kColumns columns
+// at a time, so that the sums stay in registers.
+template <int kColumns, class Value>
+void sum_columns(const RowPlaces &places, std::int64_t n_scales, const Value *values, std::int64_t stride,
+                 double *sums) {
+    double parts[kParts][kColumns] = {};
+    const std::int64_t *place = places.data(), t = places.size() / n_scales;
+    for (std::int64_t i = 0; i < t; ++i) {
+        double path[kColumns] = {};
+        for (std::int64_t l = 0; l < n_scales; ++l, ++place)
             for (int k = 0; k < kColumns; ++k)
-                parts[i % kParts][k] += path[k];
-        }
+                path[k] += static_cast<double>(values[*place * stride + k]);
         for (int k = 0; k < kColumns; ++k)
-            sums[k] = (parts[0][k] + parts[1][k]) + (parts[2][k] + parts[3][k]);
+            parts[i % kParts][k] += path[k];
     }
+    for (int k = 0; k < kColumns; ++k)
+        sums[k] = (parts[0][k] + parts[1][k]) + (parts[2][k] + parts[3][k]);
+}
 
-    void many(const RowPlaces &places, const Value *values, double *sums) {
-        std::fill(parts_.begin(), parts_.end(), 0.0);
-        double *path = path_.data();
-        const std::int64_t *place = places.data(), t = places.size() / n_scales_, n_columns = n_columns_;
-        for (std::int64_t i = 0; i < t; ++i) {
-            std::fill_n(path, n_columns, 0.0);
-            for (std::int64_t l = 0; l < n_scales_; ++l, ++place) {
-                const Value *cell = values + *place * stride_;
-                for (std::int64_t k = 0; k < n_columns; ++k)
-                    path[k] += static_cast<double>(cell[k]);
-            }
-            double *part = parts_.data() + i % kParts * n_columns;
-            for (std::int64_t k = 0; k < n_columns; ++k)
-                part[k] += path[k];
-        }
-        const double *part = parts_.data();
-        for (std::int64_t k = 0; k < n_columns; ++k, ++part)
-            sums[k] = (part[0] + part[n_columns]) + (part[2 * n_columns] + part[3 * n_columns]);
-    }
+template <class Value> void sum_all_columns(const RowPlaces &places, const ScaleView<Value> &weights, double *sums) {
+    std::int64_t k = 0;
+    for (; k + 4 <= weights.n_columns; k += 4)
+        sum_columns<4>(places, weights.n_scales, weights.values + k, weights.stride, sums + k);
+    for (; k + 2 <= weights.n_columns; k += 2)
+        sum_columns<2>(places, weights.n_scales, weights.values + k, weights.stride, sums + k);
+    if (k < weights.n_columns)
+        sum_columns<1>(places, weights.n_scales, weights.values + k, weights.stride, sums + k);
+}
 
-    std::int64_t n_scales_, n_columns_, stride_;
-    std::vector<double> parts_, path_;
-};
-
-// The current row of a linear term: visits (column, value), the column of constants last.
+// The current row of a linear term: its columns and values, the constant last.
 class LinearRow {
   public:
     explicit LinearRow(const std::optional<LinearRows> &linear) : linear_(linear) {}
 
-    void read(std::int64_t r) { r_ = r; }
-
-    template <class Visit> void for_each(Visit visit) const {
-        std::visit([&](const auto &rows) { visit_row(rows, visit); }, linear_->rows);
-        visit(linear_->n_columns(), linear_->constant);
+    void read(std::int64_t r) {
+        if (!linear_)
+            return;
+        std::visit([&](const auto &rows) { copy(rows, r); }, linear_->rows);
+        columns_.back() = linear_->n_columns();
+        values_.back() = linear_->constant;
     }
 
-    //  scores[k] += sum_j z_j values[j, k]      in kParts partial sums
-    void add(const float *values, std::int64_t n_columns, std::int64_t stride, double *parts, double *scores) const {
-        std::fill_n(parts, kParts * n_columns, 0.0);
-        std::int64_t i = 0;
-        for_each([&](std::int64_t j, float z) {
-            double *part = parts + i++ % kParts * n_columns;
-            for (std::int64_t k = 0; k < n_columns; ++k)
-                part[k] += static_cast<double>(z) * static_cast<double>(values[j * stride + k]);
-        });
-        for (std::int64_t k = 0; k < n_columns; ++k)
-            scores[k] += (parts[k] + parts[n_columns + k]) + (parts[2 * n_columns + k] + parts[3 * n_columns + k]);
+    std::size_t size() const { return values_.size(); }
+    const std::int64_t *columns() const { return columns_.data(); }
+    const float *values() const { return values_.data(); }
+
+    //  scores[k] += sum_j z_j weights[j, k]      in kParts partial sums
+    void add(const float *weights, std::int64_t n_columns, std::int64_t stride, double *scores) const {
+        for (std::int64_t k = 0; k < n_columns; ++k) {
+            double parts[kParts] = {};
+            for (std::size_t i = 0; i < size(); ++i)
+                parts[i % kParts] +=
+                    static_cast<double>(values_[i]) * static_cast<double>(weights[columns_[i] * stride + k]);
+            scores[k] += (parts[0] + parts[1]) + (parts[2] + parts[3]);
+        }
     }
 
   private:
-    template <class Visit> void visit_row(const DenseRows<float> &rows, Visit visit) const {
-        const float *row = rows.row(r_);
-        for (std::int64_t j = 0; j < rows.n_columns; ++j)
-            visit(j, row[j]);
+    void copy(const DenseRows<float> &rows, std::int64_t r) {
+        if (columns_.empty()) {
+            columns_.resize(static_cast<std::size_t>(rows.n_columns + 1));
+            std::iota(columns_.begin(), columns_.end(), std::int64_t{0});
+            values_.resize(columns_.size());
+        }
+        std::copy_n(rows.row(r), rows.n_columns, values_.begin());
     }
-    template <class Visit> void visit_row(const CsrRows<float> &rows, Visit visit) const {
-        for (std::int64_t k = rows.starts[r_]; k < rows.starts[r_ + 1]; ++k)
-            visit(std::int64_t{rows.columns[k]}, rows.values[k]);
+    void copy(const CsrRows<float> &rows, std::int64_t r) {
+        const std::int64_t begin = rows.starts[r], end = rows.starts[r + 1];
+        columns_.assign(rows.columns + begin, rows.columns + end);
+        values_.assign(rows.values + begin, rows.values + end);
+        columns_.push_back(0);
+        values_.push_back(0.0f);
     }
 
     const std::optional<LinearRows> &linear_;
-    std::int64_t r_ = 0;
+    std::vector<std::int64_t> columns_;
+    std::vector<float> values_;
 };
 
 // Scores the current row.
@@ -141,8 +127,7 @@ template <class Value> class ScaleScorer {
   public:
     ScaleScorer(const std::optional<AnyCells> &cells, const std::optional<LinearRows> &linear,
                 const ScaleView<Value> &weights)
-        : places_(cells), row_(linear), weights_(weights), sums_(weights.n_scales, weights.n_columns, weights.stride),
-          parts_(static_cast<std::size_t>(kParts * weights.n_columns)) {}
+        : places_(cells), row_(linear), weights_(weights) {}
 
     void read(std::int64_t r) {
         places_.read(r);
@@ -152,13 +137,13 @@ template <class Value> class ScaleScorer {
     void score(double *scores) {
         std::fill_n(scores, weights_.n_columns, 0.0);
         if (weights_.values) {
-            sums_(places_, weights_.values, scores);
+            sum_all_columns(places_, weights_, scores);
             const auto t = static_cast<double>(places_.size() / weights_.n_scales);
             for (std::int64_t k = 0; k < weights_.n_columns; ++k)
                 scores[k] /= t;
         }
         if (weights_.linear_values)
-            row_.add(weights_.linear_values, weights_.n_columns, weights_.stride, parts_.data(), scores);
+            row_.add(weights_.linear_values, weights_.n_columns, weights_.stride, scores);
     }
 
     const RowPlaces &places() const { return places_; }
@@ -168,8 +153,6 @@ template <class Value> class ScaleScorer {
     RowPlaces places_;
     LinearRow row_;
     ScaleView<Value> weights_;
-    ScaleSums<Value> sums_;
-    std::vector<double> parts_;
 };
 
 // The Model of learn_rows (online_loop.hpp).
@@ -248,49 +231,48 @@ class ScaleModel {
 
     // The change of the score by a step of the linear term, for a rate of 1.
     double linear_move(std::int64_t k, double g) const {
+        const LinearRow &row = scorer_.row();
         double sum = 0.0;
-        scorer_.row().for_each([&](std::int64_t j, float z) {
-            const double own = g * z; // the gradient of this weight
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            const double z = row.values()[i], own = g * z; // the gradient of this weight
             if (own != 0.0)
-                sum += std::abs(own * z) / (is_adagrad_ ? root(square(weights_.linear_squares, j, k), own) : 1.0);
-        });
+                sum += std::abs(own * z) /
+                       (is_adagrad_ ? root(square(weights_.linear_squares, row.columns()[i], k), own) : 1.0);
+        }
         return sum;
     }
 
-    // The moves of the weights are computed once, in a buffer, and then shortened to reach.
+    // In separate short loops, so that the compiler vectorises roots, divisions and the sum.
     void move_linear(std::int64_t k, double g, double rate, double reach) {
-        const std::int64_t stride = weights_.stride;
-        const float gradient = static_cast<float>(g);
-        values_.clear();
-        moves_.clear();
-        scorer_.row().for_each([&](std::int64_t j, float z) {
-            values_.push_back(z);
-            const float own = gradient * z;
-            moves_.push_back(is_adagrad_ ? weights_.linear_squares[j * stride + k] += own * own : 1.0f);
-        });
-        const std::size_t n = values_.size();
+        const LinearRow &row = scorer_.row();
+        const std::size_t n = row.size();
+        const std::int64_t stride = weights_.stride, *columns = row.columns();
+        const float gradient = static_cast<float>(g), *values = row.values();
+        moves_.assign(n, 1.0f);
         float *moves = moves_.data();
-        const float *values = values_.data();
+        if (is_adagrad_)
+            for (std::size_t i = 0; i < n; ++i) {
+                const float own = gradient * values[i];
+                moves[i] = weights_.linear_squares[columns[i] * stride + k] += own * own;
+            }
         for (std::size_t i = 0; i < n; ++i) {
-            const float own = gradient * values[i], root = std::max(std::sqrt(moves[i]), 1e-18f);
-            moves[i] = own / root;
+            const float size = std::sqrt(moves[i]);
+            moves[i] = gradient * values[i] / (size > 1e-18f ? size : 1e-18f); // 0 stays 0
         }
-        double sum = 0.0;
+        double parts[kParts] = {};
         for (std::size_t i = 0; i < n; ++i)
-            sum += static_cast<double>(moves[i]) * static_cast<double>(values[i]);
-        sum = rate * std::abs(sum);
-        const float factor = static_cast<float>(sum > reach ? -rate * reach / sum : -rate);
-        std::size_t i = 0;
-        scorer_.row().for_each([&](std::int64_t j, float) {
-            weights_.linear_values[j * stride + k] += factor * moves[i++];
-        });
+            parts[i % kParts] += static_cast<double>(moves[i]) * static_cast<double>(values[i]);
+        const double moved = rate * std::abs((parts[0] + parts[1]) + (parts[2] + parts[3]));
+        const float factor = static_cast<float>(moved > reach ? -rate * reach / moved : -rate);
+        for (std::size_t i = 0; i < n; ++i)
+            weights_.linear_values[columns[i] * stride + k] += factor * moves[i];
     }
 
     ScaleWeights weights_;
     bool is_adagrad_;
     ScaleScorer<float> scorer_;
     std::vector<float> shares_, roots_; // by place
-    std::vector<float> values_, moves_; // of the linear row
+    std::vector<float> moves_;          // of the linear row
 };
 
 } // namespace

@@ -518,7 +518,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         if is_open(self) and self.n_cells == "auto":
             n = table.shape[0]
             return {
-                "n_cells": min(n, 2 * auto_n_cells(n)),
+                "n_cells": min(n, int(__import__("os").environ.get("PSIF", 2)) * auto_n_cells(n)),
                 "n_scales": self.n_scales,
             }
         return {"n_scales": scales}

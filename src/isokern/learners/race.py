@@ -102,7 +102,7 @@ def is_open(learner: Any) -> bool:
 
 
 # (share of the first pass of fit, number of candidates that go on); errors count anew after each stage.
-FIT_STAGES = ((1 / 16, 4), (1 / 8, 3), (1 / 4, 2), (1 / 2, 1))
+FIT_STAGES = ((1 / 64, 4), (1 / 32, 3), (1 / 8, 2), (1 / 2, 1))
 FEWEST_ROWS = 1000  # of a stage
 DECISION_ROWS = 30_000  # the last two race to the end of shorter passes
 # (rows, number of candidates that go on) in a stream
