@@ -59,20 +59,24 @@ template <class Cell> void find_paths(const ScaledTrees &trees, Cell *paths) {
     });
 }
 
-// A tile of rows is expanded tree by tree, so that the paths of a tree stay in the cache.
+// The paths of a row are fetched into the cache while those of the row before it are copied.
 template <class Cell>
 void expand_leaves(const Cell *leaves, std::int64_t n_rows, const Cell *paths, std::int64_t n_trees,
                    std::int64_t n_cells, std::int64_t n_scales, Cell *cells, int threads) {
-    constexpr std::int64_t kTile = 256;
-    parallel_tiles(n_rows, kTile, threads, [&] {
-        return [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = 0; i < n_trees; ++i)
-                for (std::int64_t r = begin; r < end; ++r) {
-                    const std::int64_t place = r * n_trees + i, leaf = leaves[place];
-                    if (leaf >= n_cells)
-                        throw std::invalid_argument("leaves must be below the number of cells; got larger ones.");
-                    std::copy_n(paths + (i * n_cells + leaf) * n_scales, n_scales, cells + place * n_scales);
-                }
+    constexpr std::int64_t kTile = 64;
+    if (std::any_of(leaves, leaves + n_rows * n_trees, [=](Cell leaf) { return leaf >= n_cells; }))
+        throw std::invalid_argument("leaves must be below the number of cells; got larger ones.");
+    const auto path = [=](std::int64_t r, std::int64_t i) {
+        return paths + (i * n_cells + leaves[r * n_trees + i]) * n_scales;
+    };
+    parallel_tiles(n_rows, kTile, threads, [=] {
+        return [=](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t r = begin; r < end; ++r) {
+                for (std::int64_t i = 0; i < n_trees && r + 1 < end; ++i)
+                    __builtin_prefetch(path(r + 1, i));
+                for (std::int64_t i = 0; i < n_trees; ++i)
+                    std::copy_n(path(r, i), n_scales, cells + (r * n_trees + i) * n_scales);
+            }
         };
     });
 }
