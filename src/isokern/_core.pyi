@@ -115,6 +115,58 @@ def score_primal(
     copies: Copies = ...,
 ) -> None: ...
 def copy_model(clock: Clock, copies: Copies) -> Clock: ...
+def copy_models(guard: Clock, clocks: Sequence[Clock], copies: Copies) -> list[Clock]: ...
+
+class Entrant:
+    def __init__(
+        self,
+        cells: Cells | None,
+        starts: NDArray[np.int64] | None,
+        shares: NDArray[np.float32],
+        values: NDArray[np.float32] | None,
+        squares: NDArray[np.float32] | None,
+        linear_values: NDArray[np.float32] | None,
+        linear_squares: NDArray[np.float32] | None,
+        rule: Rule,
+        clock: Clock,
+        scores: NDArray[np.float64],
+    ) -> None: ...
+
+def learn_scales(
+    entrants: list[Entrant],
+    linear: Rows | None,
+    constant: float,
+    targets: NDArray[np.int32],
+    row_weights: NDArray[np.float64] | None,
+    guard: Clock,
+    n_scored: int,
+    fade: float,
+    errors: NDArray[np.float64],
+    threads: int,
+    copies: Copies = ...,
+) -> None: ...
+def score_scales(
+    cells: Cells | None,
+    starts: NDArray[np.int64] | None,
+    n_scales: int,
+    values: NDArray[np.float32] | NDArray[np.float64] | None,
+    linear: Rows | None,
+    constant: float,
+    linear_values: NDArray[np.float32] | None,
+    guard: Clock,
+    scores: NDArray[np.float64],
+    threads: int,
+    copies: Copies = ...,
+) -> None: ...
+def fold_scales(
+    paths: Cells,
+    starts: NDArray[np.int64],
+    values: NDArray[np.float32],
+    guard: Clock,
+    folded: NDArray[np.float64],
+    threads: int,
+    copies: Copies = ...,
+) -> None: ...
 def before_fork() -> None: ...
 def after_fork_in_parent() -> None: ...
 def after_fork_in_child() -> None: ...

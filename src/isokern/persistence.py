@@ -32,9 +32,12 @@ from isokern.learners.clock import Clock
 from isokern.learners.duals import BudgetedDual, KernelDual
 from isokern.learners.fogd import FourierModel
 from isokern.learners.linear import LinearModel
+from isokern.learners.linear_term import LinearTerm
 from isokern.learners.nogd import NystromModel
 from isokern.learners.one_vs_rest import OneVsRest
+from isokern.learners.race import Race, Selection
 from isokern.learners.residuals import Residuals
+from isokern.learners.scale_weights import ScaleWeights
 from isokern.learners.warm_up import WarmUp
 from isokern.learners.weights import CellWeights, SupportVectors
 from isokern.partitionings import IsolationTrees, VoronoiCells
@@ -47,7 +50,8 @@ Path = str | os.PathLike[str]
 ESTIMATORS: tuple[type, ...] = (IsolationKernel, *(getattr(learners, name) for name in learners.__all__))
 PARTS: tuple[type, ...] = (
     *(FittedMap, IsolationTrees, VoronoiCells, CsrRows, Scaling, Categories),
-    *(OneVsRest, Residuals, ClassBook, ScoreWindow, WarmUp, Clock, CellWeights, SupportVectors),
+    *(OneVsRest, Race, Selection, ScaleWeights, LinearTerm),
+    *(Residuals, ClassBook, ScoreWindow, WarmUp, Clock, CellWeights, SupportVectors),
     *(NamedKernel, KernelDual, BudgetedDual, Budget, *BUDGETS.values()),
     *(LinearModel, FourierModel, NystromModel, AdaRakerModel),
 )

@@ -123,7 +123,7 @@ def map_of(learner: Any) -> Callable[[Any], Any] | None:
     """Return the function from rows to the cells that a learner can learn and predict; None without a map."""
     chosen = _chosen(learner)
     has_map = isinstance(chosen, IKOGDClassifier | IKOGDRegressor) and hasattr(chosen, "learned_")
-    return chosen.map_rows if has_map else None
+    return chosen.map_rows if has_map and getattr(chosen, "takes_cells", True) else None
 
 
 def _chosen(learner: Any) -> Any:

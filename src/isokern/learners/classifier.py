@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -11,23 +12,25 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from isokern.checks import all_or_nothing, n_threads
+from isokern.checks import all_or_nothing, is_integer, n_threads
 from isokern.engines import engine_of
 from isokern.feature_map import IsolationKernel
-from isokern.fitted_map import auto_n_cells
+from isokern.learners.candidates import FADE, Candidate, candidates_of, fit_stages, kernel_choice
 from isokern.learners.classes import ClassBook
-from isokern.learners.commits import BLOCK, blocks, commit, one_at_a_time, one_view
+from isokern.learners.commits import BLOCK, commit, one_at_a_time, one_view
 from isokern.learners.features import Features
 from isokern.learners.kernel_source import KernelSource, check_same_map, read_cells, share_starts, take_columns
 from isokern.learners.linear_term import LinearTerm
 from isokern.learners.one_vs_rest import OneVsRest
 from isokern.learners.parameters import check_class_weight, check_n_initial
-from isokern.learners.race import FADE, Candidate, Race, candidates_of, fit_stages, is_open
+from isokern.learners.race import Race
 from isokern.learners.steps import CLASSIFIER_LOSSES, Steps, check_cell_steps
 from isokern.learners.targets import Weights, pass_orders, read_labels, read_weights, some
 from isokern.learners.warm_up import Batch, WarmUp
 from isokern.parts import need
 from isokern.rows import input_tags, read_rows
+
+_MANY_CLASSES = 100  # integers beyond look like a regression
 
 
 class IKOGDClassifier(ClassifierMixin, BaseEstimator):
@@ -117,7 +120,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
     """
 
     kernel_: IsolationKernel
-    learned_: OneVsRest | Race
+    learned_: Any  # OneVsRest or Race
     linear_term_: LinearTerm | None
     warm_up_: WarmUp
 
@@ -298,7 +301,8 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
 
     def _begin_on(self, table: Any, book: ClassBook, rng: np.random.RandomState, *, fade: float) -> None:
         """Forget everything, draw the map from a table and start with zero weights."""
-        kernel = KernelSource(self).fit(table, rng, **self._chosen(table, book))
+        _hint_at_regression(book)
+        kernel = KernelSource(self).fit(table, rng, **kernel_choice(self, table.shape[0], book.n_columns))
         candidates = candidates_of(self)
         has_linear = any(candidate.linear for candidate in candidates)
         term = LinearTerm.learn(table, self.is_categorical_) if has_linear else None
@@ -315,12 +319,10 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         """Forget everything and start with zero weights for the cells of a fitted kernel."""
         learned: Any = OneVsRest.begun(self, book, kernel.map_.starts) if not candidates else None
         if candidates:
-            learned = Race.begun(candidates, book, kernel.map_, term, fade)
+            learned = Race.begun(candidates, book, kernel.map_, term, fade).within(self.max_model_size)
         commit(self, "warm_up_", kernel_=kernel, learned_=learned, linear_term_=term)
 
-    def learn_passes(
-        self, rows: Any, labels: NDArray[Any], weights: Weights, rng: np.random.RandomState
-    ) -> None:
+    def learn_passes(self, rows: Any, labels: NDArray[Any], weights: Weights, rng: np.random.RandomState) -> None:
         """Learn validated and mapped rows in ``n_passes`` passes, in orders drawn from ``rng``.
 
         Candidates race in the first pass, and the winner alone goes on.
@@ -350,14 +352,23 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
 
         ``is_new`` tells whether the rows are learned for the first time, ``has_new`` whether there may be new classes.
         """
-        options = {"class_weight": self.class_weight, "is_new": is_new}
-        how = self.loss if isinstance(self.learned_, Race) else Steps.of(self)
-        for part in blocks(len(labels) if order is None else len(order)):
-            which = part if order is None else order[part]
-            learned = (self.learned_.meet(labels[which]) if has_new else self.learned_).writable()
-            learned.learn(rows[which], labels[which], some(weights, which), how, **options)
+        steps, n, begin = Steps.of(self), len(labels) if order is None else len(order), 0
+        while begin < n:
+            learned, before = self.learned_.narrowed(), begin
+            begin = min(begin + min(BLOCK, learned.until_narrowed), n)
+            which = slice(before, begin) if order is None else order[before:begin]
+            if has_new:
+                learned = self._meeting(learned, labels[which])
+            learned = learned.writable()
+            rows_of = rows[which], labels[which], some(weights, which)
+            learned.learn(*rows_of, steps, class_weight=self.class_weight, is_new=is_new)
             if learned is not self.learned_:
                 commit(self, learned_=learned)
+
+    def _meeting(self, learned: Any, labels: NDArray[Any]) -> Any:
+        """Return a state with the classes of further rows, in the limits of ``max_model_size``."""
+        met = learned.meet(labels)
+        return met if met is learned else met.within(self.max_model_size)
 
     # -- prediction
 
@@ -487,20 +498,27 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         if not isinstance(self.learned_, Race):
             check_same_map(fitted, self.learned_.model.starts)
             return cells
-        if self.linear_term_ is not None and any(model.linear_values is not None for model in self.learned_.models):
+        if not self.takes_cells:
             raise ValueError(
                 "linear must be False for cells, which say nothing about the columns of rows; got a model with a "
                 "linear term. Give it the rows themselves, or fit it with linear=False."
             )
         self.learned_.check_map(fitted, None)
-        n_columns = fitted.n_codes
-        codes = np.ascontiguousarray(cells[:, fitted.n_scales - 1 :: fitted.n_scales]) if n_columns < cells.shape[1] else cells
+        codes = cells
+        if fitted.n_codes < cells.shape[1]:  # the leaves of trees tell all cells
+            codes = np.ascontiguousarray(cells[:, fitted.n_scales - 1 :: fitted.n_scales])
         return Features(fitted, None, codes, None, n_threads(self.n_jobs))
 
     def _known(self, cells: Any) -> Any:
         """Return cells that can be scored; raise unless they can be those of the kernel."""
         check_is_fitted(self, "kernel_")
         return self._of_cells(engine_of(cells).check_cells(self.kernel_.map_, cells))
+
+    @property
+    def takes_cells(self) -> bool:
+        """Whether rows may be given as cells: not to a model with a linear term, which needs their columns."""
+        models = self.learned_.models if isinstance(self.learned_, Race) else []
+        return all(model.linear_values is None for model in models)
 
     @one_view
     def map_rows(self, X: ArrayLike) -> NDArray[Any]:
@@ -510,25 +528,21 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
 
     # -- checks
 
-    def _chosen(self, table: Any, book: ClassBook) -> dict[str, Any]:
-        """Return the parameters of the kernel that this learner chooses itself."""
-        if KernelSource(self).kernel is not None:
-            return {}
-        scales = 1 if self.n_scales == "auto" else self.n_scales
-        if is_open(self) and self.n_cells == "auto":
-            n = table.shape[0]
-            return {
-                "n_cells": min(n, int(__import__("os").environ.get("PSIF", 2)) * auto_n_cells(n)),
-                "n_scales": self.n_scales,
-            }
-        return {"n_scales": scales}
-
     def check_parameters(self) -> None:
         """Raise ValueError if a parameter is invalid."""
         KernelSource(self).check()
         check_cell_steps(self, CLASSIFIER_LOSSES)
         check_n_initial(self.n_initial)
         check_class_weight(self.class_weight)
+        if self.linear not in (True, False, "auto"):
+            raise ValueError(f'linear must be True, False or "auto"; got {self.linear!r}.')
+        if not (self.max_model_size is None or is_integer(self.max_model_size, at_least=1)):
+            raise ValueError(f"max_model_size must be None or a positive integer; got {self.max_model_size!r}.")
+        if candidates_of(self) and (self.average or self.shrinkage > 0 or self.evaluation != "primal"):
+            raise ValueError(
+                'average=False, shrinkage=0 and evaluation="primal" must be kept with several scales or a linear term; '
+                f"got average={self.average!r}, shrinkage={self.shrinkage!r}, evaluation={self.evaluation!r}."
+            )
 
     def check(self) -> None:
         """Raise ValueError if the learned state does not match the kernel; see :mod:`isokern.parts`."""
@@ -546,3 +560,13 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         return input_tags(super().__sklearn_tags__(), trees=KernelSource(self).has_trees)
+
+
+def _hint_at_regression(book: ClassBook) -> None:
+    """Warn if there are so many integers for classes that they look like numbers to predict."""
+    if book.labels.dtype.kind in "iu" and len(book.labels) > _MANY_CLASSES:
+        warnings.warn(
+            f"y has {len(book.labels)} different integers, which looks like a regression: consider IKOGDRegressor. If "
+            "they are classes, labels of text avoid this warning.",
+            stacklevel=5,
+        )

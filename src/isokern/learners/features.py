@@ -74,7 +74,8 @@ class Features:
         return self.table.shape[0] if self.which is None else len(self.which)
 
     def __getitem__(self, rows: Any) -> Features:
-        which = np.arange(len(self))[rows] if self.which is None else self.which[rows]
+        known = np.arange(len(self)) if self.which is None and isinstance(rows, slice) else self.which
+        which = rows if known is None else known[rows]
         return replace(self, codes=None if self.codes is None else self.codes[rows], which=which)
 
     def cells(self, scales: Scales) -> NDArray[Any]:
@@ -84,10 +85,10 @@ class Features:
         return self._cells[scales]
 
     @property
-    def linear(self) -> CoreRows:
-        """Rows of the linear term."""
+    def linear_part(self) -> tuple[CoreRows, float]:
+        """Rows of the linear term, and its constant."""
+        assert self.term is not None
         if not self._linear:
-            assert self.term is not None
             table = self.table if self.which is None else self.table[self.which]
             self._linear.append(self.term.rows(table))
-        return self._linear[0]
+        return self._linear[0], self.term.constant

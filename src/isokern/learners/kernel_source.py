@@ -69,7 +69,7 @@ class KernelSource(NamedTuple):
     @property
     def _flat(self) -> dict[str, Any]:
         """Parameters of the kernel that the learner has."""
-        return {name: getattr(self.learner, name) for name in _defaults(type(self.learner))}
+        return {name: getattr(self.learner, name) for name in _defaults(self.learner.__class__)}
 
     def unfitted(self, rng: np.random.RandomState, **chosen: Any) -> IsolationKernel:
         """Return an unfitted kernel; one made from flat parameters gets a seed drawn from ``rng``.

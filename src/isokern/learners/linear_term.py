@@ -97,4 +97,3 @@ class LinearTerm(Part):
         ascends = np.diff(self.categorical, prepend=-1).min(initial=1) > 0
         need(ascends and self.categorical.max(initial=-1) < len(self.offset), "categorical must be ascending columns")
         need(0.0 < self.constant <= 1.0, "constant must be from 0 to 1")
-

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from isokern.engines import engine_of
 from isokern.learners.calibration import ScoreWindow, probabilities
 from isokern.learners.classes import ClassBook, ClassWeight
-from isokern.learners.commits import Copies, blocks, can_change, twin, twins
+from isokern.learners.commits import BLOCK, Copies, blocks, can_change, twin, twins
 from isokern.learners.steps import Steps
 from isokern.learners.targets import Weights, some
 from isokern.learners.weights import CellModel, CellWeights, new_model
@@ -51,6 +51,19 @@ class ClassScores(Part):
             factor = window.inverse_temperature(len(self.book.labels))
             self.window.take_temperature(window)
         return scores, factor
+
+    def narrowed(self) -> Self:
+        """Return the state to learn the next rows with."""
+        return self
+
+    def within(self, limit: int | None) -> Self:
+        """Return the state with at most ``limit`` bytes of weights, as far as there is a choice."""
+        return self
+
+    @property
+    def until_narrowed(self) -> int:
+        """Number of rows that may be learned before ``narrowed`` returns another state."""
+        return BLOCK
 
     @staticmethod
     def check_scores(book: ClassBook, model: Any, window: ScoreWindow) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,11 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from isokern import _core
 from isokern.fitted_map import FittedMap
 from isokern.learners.calibration import ScoreWindow
+from isokern.learners.candidates import STREAM_STAGES, Candidate
 from isokern.learners.classes import ClassBook, ClassWeight, Rearrangement
 from isokern.learners.clock import Clock
-from isokern.learners.commits import Copies, blocks, can_change, twin
-from isokern.learners.features import Features, Scales, scale_cells
-from isokern.learners.kernel_source import unwrapped
+from isokern.learners.commits import BLOCK, Copies, blocks, can_change, twin
+from isokern.learners.features import Features, scale_cells
 from isokern.learners.linear_term import LinearTerm
 from isokern.learners.one_vs_rest import ClassScores
 from isokern.learners.scale_weights import ScaleWeights
@@ -25,89 +26,6 @@ from isokern.learners.targets import Weights, some
 from isokern.parts import Part, State, need, need_array
 
 _FEW_ROWS = 64  # up to here, threads do not pay off
-
-
-class Candidate(NamedTuple):
-    """Features and steps of a learner."""
-
-    scales: str  # "all", "every", "finest", "coarse" or "" for none
-    linear: bool
-    schedule: str
-    rate: float
-
-    @property
-    def name(self) -> str:
-        """Name for users."""
-        features = " + ".join(filter(None, [self.scales and f"{self.scales} cells", "linear" * self.linear]))
-        return f"{features}, {self.schedule} {self.rate:g}"
-
-    def numbers(self, n_scales: int) -> Scales:
-        """Return the numbers of its scales among those of a map."""
-        return {
-            # Every second one: a sixteenth of the points instead of a quarter serves as well, in half the time.
-            "all": tuple(range((n_scales - 1) % 2, n_scales, 2)),
-            "every": tuple(range(n_scales)),
-            "finest": (n_scales - 1,),
-            "coarse": (n_scales // 4,),
-            "": (),
-        }[self.scales]
-
-
-# All candidates; the first wins ties.
-CANDIDATES = (
-    Candidate("all", linear=False, schedule="adagrad", rate=2.0),
-    Candidate("coarse", linear=False, schedule="adagrad", rate=2.0),
-    Candidate("all", linear=False, schedule="adagrad", rate=0.5),
-    Candidate("all", linear=True, schedule="adagrad", rate=0.5),
-    Candidate("", linear=True, schedule="adagrad", rate=0.5),
-)
-
-def candidates_of(learner: Any) -> list[Candidate]:
-    """Return the candidates that a learner's parameters leave; none for a learner on one scale without a race."""
-    kernel, has_scales = unwrapped(learner.kernel), learner.n_scales not in (1, "auto")
-    if kernel is not None:
-        has_scales = kernel.n_scales_ > 1 if hasattr(kernel, "map_") else kernel.n_scales != 1
-    if not is_open(learner):
-        if not has_scales and learner.linear is not True:
-            return []
-        steps = Steps.of(learner)
-        return [Candidate("every" if has_scales else "finest", learner.linear is True, steps.schedule, steps.rate)]
-    chosen = CANDIDATES
-    if has_scales:
-        chosen = tuple(c._replace(scales="every") for c in chosen if c.scales in ("all", ""))
-    elif learner.n_scales == 1 or learner.n_cells != "auto":
-        chosen = tuple(c._replace(scales=c.scales and "finest") for c in chosen if c.scales != "coarse")
-    if learner.linear is True:
-        chosen = tuple(c._replace(linear=True) for c in chosen)
-    elif learner.linear is False:
-        chosen = tuple(c for c in chosen if not c.linear)
-    return list(dict.fromkeys(chosen))
-
-
-def fit_stages(n: int) -> list[tuple[int, int]]:
-    """Return the stages of a race over n rows: (row at which it ends, number of candidates that go on)."""
-    ends: list[tuple[int, int]] = []
-    for share, n_kept in FIT_STAGES:
-        end = int(share * n)
-        if end - (ends[-1][0] if ends else 0) >= FEWEST_ROWS and (n_kept > 1 or end >= DECISION_ROWS):
-            ends.append((end, n_kept))
-    return ends if ends and ends[-1][1] == 1 else [*ends, (n, 1)]
-
-
-def is_open(learner: Any) -> bool:
-    """Return whether a learner's parameters leave the choice to a race."""
-    is_plain = learner.evaluation == "primal" and not learner.average and learner.shrinkage == 0
-    is_auto = learner.schedule == learner.learning_rate == "auto"
-    return is_plain and is_auto and learner.kernel is None and isinstance(learner.partitioning, str)
-
-
-# (share of the first pass of fit, number of candidates that go on); errors count anew after each stage.
-FIT_STAGES = ((1 / 64, 4), (1 / 32, 3), (1 / 8, 2), (1 / 2, 1))
-FEWEST_ROWS = 1000  # of a stage
-DECISION_ROWS = 30_000  # the last two race to the end of shorter passes
-# (rows, number of candidates that go on) in a stream
-STREAM_STAGES = ((4_000, 4), (16_000, 3), (64_000, 2))
-FADE = 0.998  # of errors in a stream, per row
 
 
 @dataclass(eq=False)
@@ -154,6 +72,20 @@ class Race(ClassScores):
         selection = Selection(names, np.full(len(names), np.nan), running)
         return cls(book, models, windows, np.zeros(len(models)), selection, fade, Clock())
 
+    def within(self, limit: int | None) -> Self:
+        """Return the state with only the best candidates, in order, whose weights take at most ``limit`` bytes."""
+        order = np.argsort(self.errors, kind="stable")
+        sizes = np.cumsum([self.models[k].n_bytes for k in order])
+        n_kept = len(order) if limit is None else max(1, int(np.searchsorted(sizes, limit, side="right")))
+        if n_kept == len(order):
+            return self
+        warnings.warn(
+            f"Only {n_kept} of {len(order)} candidates run, because the weights of all would exceed "
+            f"max_model_size={limit:,} bytes.",
+            stacklevel=5,
+        )
+        return self._keeping(order[:n_kept], self.errors, self.selection.errors)
+
     # -- the leader
 
     @property
@@ -162,7 +94,7 @@ class Race(ClassScores):
         return int(self.errors.argmin())
 
     @property
-    def model(self) -> ScaleWeights:  # type: ignore[override]
+    def model(self) -> ScaleWeights:
         """Model of the leader."""
         return self.models[self.leader]
 
@@ -171,15 +103,15 @@ class Race(ClassScores):
         """Window of the leader."""
         return self.windows[self.leader]
 
-    def scores(self, features: Features, n_jobs: int | None, copies: Copies | None = None) -> Any:
+    def scores(self, cells: Features, n_jobs: int | None, copies: Copies | None = None) -> Any:
         """Return the leader's scores of rows, (n,) for two classes, else (n, n_classes), and make ``copies``."""
-        return self.book.of_classes(self.model.score(features, self.clock, copies))
+        return self.book.of_classes(self.model.score(cells, self.clock, copies))
 
-    def probabilities(self, features: Features, loss: str, n_jobs: int | None) -> Any:
+    def probabilities(self, cells: Features, loss: str, n_jobs: int | None) -> Any:
         """Return the leader's probability of each class, (n, n_classes)."""
         k = self.leader  # of this moment
         alone = replace(self, models=[self.models[k]], windows=[self.windows[k]], errors=np.zeros(1))
-        return ClassScores.probabilities(alone, features, loss, n_jobs)
+        return ClassScores.probabilities(alone, cells, loss, n_jobs)
 
     # -- learning
 
@@ -195,57 +127,50 @@ class Race(ClassScores):
 
     def learn(
         self,
-        features: Features,
+        rows: Features,
         labels: NDArray[Any],
         weights: Weights,
-        loss: str,
+        steps: Steps,
         *,
         class_weight: ClassWeight = None,
         is_new: bool = True,
     ) -> None:
-        """Learn rows of known classes in order, in place and block by block.
+        """Learn rows of known classes in order, in place and block by block; of ``steps``, only the loss counts.
 
         ``is_new`` tells whether the rows are learned for the first time; only then do errors and windows count them.
         """
         for part in blocks(len(labels)):
-            n = part.stop - part.start
-            self._learn_block(
-                features if n == len(labels) else features[part],
-                self.book.numbers(labels[part]),
-                some(weights, part),
-                loss,
-                class_weight,
-                is_new,
-            )
+            numbers = self.book.numbers(labels[part])
+            factors = self.book.row_factors(numbers, some(weights, part), class_weight)
+            self._learn_block(rows if len(numbers) == len(labels) else rows[part], numbers, factors, steps.loss, is_new)
 
     def _learn_block(
-        self,
-        features: Features,
-        numbers: NDArray[np.intp],
-        weights: Weights,
-        loss: str,
-        class_weight: ClassWeight,
-        is_new: bool,
+        self, rows: Features, numbers: NDArray[np.intp], factors: Weights, loss: str, is_new: bool
     ) -> None:
         book, n = self.book, len(numbers)
-        factors, counted_from = book.row_factors(numbers, weights, class_weight), book.counted_from(numbers)
+        counted_from = book.counted_from(numbers)
         copies: Copies = [(book.counts, book.counting(numbers).counts)]
         entrants = []
         for model, window in zip(self.models, self.windows, strict=True):
             scores = np.empty((n, book.n_columns))
             rule = model.steps(loss).rule(counted_from, is_new=is_new)
-            entrants.append(model.entrant(features, rule, scores))
+            entrants.append(model.entrant(rows, rule, scores))
             if is_new:
                 copies += window.adding(scores, numbers)
-        linear, constant = None, 0.0
-        if features.term is not None and any(model.linear_values is not None for model in self.models):
-            linear, constant = features.linear, features.term.constant
-        n_scored = len(book.labels) if len(book.labels) > 2 else len(book.labels) - 1
-        errors = self.errors if is_new else np.zeros(len(self.models))
-        threads = features.threads if n > _FEW_ROWS else 1
-        targets = book.targets(numbers)
+        has_linear = any(model.linear_values is not None for model in self.models)
+        linear, constant = rows.linear_part if has_linear else (None, 0.0)
         _core.learn_scales(
-            entrants, linear, constant, targets, factors, self.clock, n_scored, self.fade, errors, threads, copies
+            entrants,
+            linear,
+            constant,
+            targets=book.targets(numbers),
+            row_weights=factors,
+            guard=self.clock,
+            n_scored=len(book.labels) if len(book.labels) > 2 else len(book.labels) - 1,
+            fade=self.fade,
+            errors=self.errors if is_new else np.zeros(len(self.models)),
+            threads=rows.threads if n > _FEW_ROWS else 1,
+            copies=copies,
         )
 
     def compared(self, n_rows: int, n_kept: int | None) -> Self:
@@ -255,32 +180,48 @@ class Race(ClassScores):
         order = np.argsort(self.errors, kind="stable")  # the earlier candidate wins a tie
         least = self.errors[order[0]]
         is_near = self.errors[order] <= 1.25 * least + 4.0 * np.sqrt(least)
-        kept = np.sort(order[is_near][:n_kept])
-        running = [self.selection.running[k] for k in kept]
+        return self._keeping(order[is_near][:n_kept], np.zeros(len(self.errors)), found)
+
+    def _keeping(self, which: NDArray[np.intp], errors: NDArray[np.float64], found: NDArray[np.float64]) -> Self:
+        """Return the state with some of the candidates; ``found`` are the errors to remember of all."""
+        kept = np.sort(which)
         return replace(
             self,
             models=[self.models[k] for k in kept],
             windows=[self.windows[k] for k in kept],
-            errors=np.zeros(len(kept)),
-            selection=replace(self.selection, errors=found, running=running),
+            errors=errors[kept],
+            selection=replace(self.selection, errors=found, running=[self.selection.running[k] for k in kept]),
         )
 
     def report(self) -> dict[str, Any]:
         """Return the names of the candidates, their shares of errors, those that run and the leader."""
         known, errors = self.selection, self.selection.errors.copy()
-        n_rows = self.models[0].clock.n_rows
-        if self.fade < 1.0 and n_rows:
-            errors[known.running] = self.errors * (1.0 - self.fade) / (1.0 - self.fade**n_rows)
+        if self.fade < 1.0:
+            errors[known.running] = self._shares()
         names = known.candidates
         running = [names[k] for k in known.running]
         return {"candidates": names, "errors": errors, "running": running, "leader": running[self.leader]}
 
-    @property
-    def due(self) -> int | None:
-        """Number of candidates that go on, if a stage of the stream has ended with more."""
+    def narrowed(self) -> Self:
+        """Return the state with the best candidates, if a stage of a stream has ended; errors fade on."""
         n_rows = self.models[0].clock.n_rows
         n_kept = min((n for at, n in STREAM_STAGES if n_rows >= at), default=len(self.models))
-        return n_kept if n_kept < len(self.models) else None
+        if self.fade == 1.0 or n_kept >= len(self.models):
+            return self
+        found = self.selection.errors.copy()
+        found[self.selection.running] = self._shares()
+        return self._keeping(np.argsort(self.errors, kind="stable")[:n_kept], self.errors, found)
+
+    def _shares(self) -> NDArray[np.float64]:
+        """Return the share of errors of each candidate that runs in a stream."""
+        n_rows = self.models[0].clock.n_rows
+        return self.errors * (1.0 - self.fade) / (1.0 - self.fade ** max(1, n_rows))
+
+    @property
+    def until_narrowed(self) -> int:
+        """Number of rows until the next stage of a stream ends."""
+        n_rows = self.models[0].clock.n_rows
+        return min((at - n_rows for at, _ in STREAM_STAGES if at > n_rows), default=BLOCK)
 
     def writable(self) -> Self:
         """Return this state if a block can be learned in place, in one step; else a copy to learn it in."""

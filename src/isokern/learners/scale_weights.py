@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -48,17 +48,15 @@ class ScaleWeights(Part):
     _fold: Fold | None = field(default=None, init=False)  # cache of _folded
 
     @classmethod
-    def zeros(
-        cls, scales: Scales, schedule: str, rate: float, *, n_cells: int, n_linear: int, n_columns: int
-    ) -> Self:
+    def zeros(cls, scales: Scales, schedule: str, rate: float, *, n_cells: int, n_linear: int, n_columns: int) -> Self:
         """Return untrained weights; ``n_linear`` is 0 without a linear term."""
         is_adagrad = schedule == "adagrad"
         sizes = [n for n in (n_cells, n_linear) for _ in range(2)]
-        tables = [
+        tables: list[Any] = [
             np.zeros((size, n_columns), dtype=np.float32) if size and (k % 2 == 0 or is_adagrad) else None
             for k, size in enumerate(sizes)
         ]
-        return cls(scales, schedule, rate, *tables)
+        return cls(scales, schedule, rate, **dict(zip(_TABLES, tables, strict=True)))
 
     @property
     def n_columns(self) -> int:
@@ -68,9 +66,10 @@ class ScaleWeights(Part):
     @property
     def n_bytes(self) -> int:
         """Size of all tables."""
-        return sum(table.nbytes for table in self._tables() if table is not None)
+        return sum(table.nbytes for table in self.tables() if table is not None)
 
-    def _tables(self) -> list[Floats | None]:
+    def tables(self) -> list[Any]:
+        """Return all tables, None for those that it does not have."""
         return [getattr(self, name) for name in _TABLES]
 
     def steps(self, loss: str) -> Steps:
@@ -83,7 +82,8 @@ class ScaleWeights(Part):
         if self.values is not None:
             known = scale_cells(features.fitted, self.scales)
             cells, starts, shares = features.cells(self.scales), known.starts, known.shares
-        return _core.Entrant(cells, starts, shares, *self._tables(), rule, self.clock, scores)
+        tables = (self.values, self.squares, self.linear_values, self.linear_squares)
+        return _core.Entrant(cells, starts, shares, *tables, rule, self.clock, scores)
 
     def score(self, features: Features, guard: Clock, copies: Copies | None = None) -> Table:
         """Return the scores of rows, (n, n_columns), under the lock of a clock, and make ``copies`` with the last."""
@@ -96,13 +96,9 @@ class ScaleWeights(Part):
             self._score_block(features if n <= _ROWS_PER_LOCK else features[part], fold, guard, scores[part], made)
         return scores
 
-    def _score_block(
-        self, features: Features, fold: Fold | None, guard: Clock, scores: Table, copies: Copies
-    ) -> None:
-        linear, constant, cells, starts, n_scales = None, 0.0, None, None, 1
-        if self.linear_values is not None:
-            assert features.term is not None
-            linear, constant = features.linear, features.term.constant
+    def _score_block(self, features: Features, fold: Fold | None, guard: Clock, scores: Table, copies: Copies) -> None:
+        cells, starts, n_scales = None, None, 1
+        linear, constant = (None, 0.0) if self.linear_values is None else features.linear_part
         values, linear_values = (fold.values, fold.linear_values) if fold else (self.values, self.linear_values)
         if fold:
             cells, starts = features.codes, fold.starts
@@ -148,11 +144,11 @@ class ScaleWeights(Part):
     def rearrange(self, change: Rearrangement) -> Self:
         """Return the weights with rearranged columns."""
         signs = np.asarray(change.signs, dtype=np.float32)
-        tables = []
-        for name, table in zip(_TABLES, self._tables(), strict=True):
+        tables: list[Any] = []
+        for name, table in zip(_TABLES, self.tables(), strict=True):
             factor = np.float32(1.0) if name.endswith("squares") else signs
             tables.append(None if table is None else np.ascontiguousarray(table[:, change.columns] * factor))
-        return type(self)(self.scales, self.schedule, self.rate, *tables, Clock.of(self.clock))
+        return replace(self, **dict(zip(_TABLES, tables, strict=True)), clock=Clock.of(self.clock))
 
     def check(self) -> None:
         """Raise ValueError unless there are tables of one width, with squares for AdaGrad only."""
@@ -188,15 +184,15 @@ class ScaleWeights(Part):
     def merge(cls, parts: Sequence[Self], shares: NDArray[np.float64]) -> Self:
         """Return the weighted mean of models with the same features and steps."""
         first = parts[0]
-        tables = []
-        for columns in zip(*(part._tables() for part in parts), strict=True):
+        tables: list[Any] = []
+        for columns in zip(*(part.tables() for part in parts), strict=True):
             total: Any = None if columns[0] is None else np.zeros(columns[0].shape)
             for share, table in zip(shares, columns, strict=True):
                 total = None if table is None else np.add(total, share * table, out=total)
             tables.append(None if total is None else total.astype(np.float32))
         names = ("rounds", "n_support", "n_rows")
         counts = {name: int(np.rint(shares @ [float(getattr(part.clock, name)) for part in parts])) for name in names}
-        return cls(first.scales, first.schedule, first.rate, *tables, Clock(**counts))
+        return replace(first, **dict(zip(_TABLES, tables, strict=True)), clock=Clock(**counts))
 
 
 class Fold:

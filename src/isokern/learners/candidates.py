@@ -1,0 +1,122 @@
+"""List the candidates of the race, choose those that a learner's parameters leave, and set the stages of the race."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+from isokern.fitted_map import auto_n_cells
+from isokern.learners.features import Scales
+from isokern.learners.kernel_source import unwrapped
+from isokern.learners.steps import Steps
+
+_FEWEST_CELLS = 16  # that max_model_size may leave
+
+
+class Candidate(NamedTuple):
+    """Features and steps of a learner."""
+
+    scales: str  # "all", "every", "finest", "coarse" or "" for none
+    linear: bool
+    schedule: str
+    rate: float
+
+    @property
+    def name(self) -> str:
+        """Name for users."""
+        features = " + ".join(filter(None, [self.scales and f"{self.scales} cells", "linear" * self.linear]))
+        return f"{features}, {self.schedule} {self.rate:g}"
+
+    def numbers(self, n_scales: int) -> Scales:
+        """Return the numbers of its scales among those of a map."""
+        return {
+            # Every second one: a sixteenth of the points instead of a quarter serves as well, in half the time.
+            "all": tuple(range((n_scales - 1) % 2, n_scales, 2)),
+            "every": tuple(range(n_scales)),
+            "finest": (n_scales - 1,),
+            "coarse": (n_scales // 4,),
+            "": (),
+        }[self.scales]
+
+
+# All candidates; the first wins ties.
+CANDIDATES: tuple[Candidate, ...] = (
+    Candidate("all", linear=False, schedule="adagrad", rate=2.0),
+    Candidate("coarse", linear=False, schedule="adagrad", rate=2.0),
+    Candidate("all", linear=False, schedule="adagrad", rate=0.5),
+    Candidate("all", linear=True, schedule="adagrad", rate=0.5),
+    Candidate("", linear=True, schedule="adagrad", rate=0.5),
+)
+# (share of the first pass of fit, number of candidates that go on); errors count anew after each stage.
+FIT_STAGES = ((1 / 64, 4), (1 / 32, 3), (1 / 8, 2), (1 / 2, 1))
+FEWEST_ROWS = 1000  # of a stage
+DECISION_ROWS = 30_000  # the last two race to the end of shorter passes
+# (rows, number of candidates that go on) in a stream
+STREAM_STAGES = ((4_000, 4), (16_000, 3), (64_000, 2))
+FADE = 0.998  # of errors in a stream, per row
+
+
+def candidates_of(learner: Any) -> list[Candidate]:
+    """Return the candidates that a learner's parameters leave; none for a learner on one scale without a race."""
+    kernel, has_scales = unwrapped(learner.kernel), learner.n_scales not in (1, "auto")
+    if kernel is not None:
+        has_scales = kernel.n_scales_ > 1 if hasattr(kernel, "map_") else kernel.n_scales != 1
+    if not is_open(learner):
+        if not has_scales and learner.linear is not True:
+            return []
+        steps = Steps.of(learner)
+        return [Candidate("every" if has_scales else "finest", learner.linear is True, steps.schedule, steps.rate)]
+    chosen = CANDIDATES
+    if has_scales:
+        chosen = tuple(c._replace(scales="every") for c in chosen if c.scales in ("all", ""))
+    elif learner.n_scales == 1 or learner.n_cells != "auto":
+        chosen = tuple(c._replace(scales=c.scales and "finest") for c in chosen if c.scales != "coarse")
+    if learner.linear is True:
+        chosen = tuple(c._replace(linear=True) for c in chosen)
+    elif learner.linear is False:
+        chosen = tuple(c for c in chosen if not c.linear)
+    return list(dict.fromkeys(chosen))
+
+
+def kernel_choice(learner: Any, n_rows: int, n_columns: int) -> dict[str, Any]:
+    """Return the parameters of the kernel that a learner leaves open, for rows to draw it from and columns of scores.
+
+    A model that would be larger than ``max_model_size`` gets fewer cells.
+    """
+    if learner.kernel is not None:
+        return {}
+    is_racing = is_open(learner) and learner.n_cells == "auto"
+    n_scales = learner.n_scales if learner.n_scales != "auto" or is_racing else 1
+    if learner.n_cells != "auto" or not isinstance(learner.partitioning, str):
+        return {"n_scales": n_scales}
+    # All scales have about half as many cells more than the finest. A weight and its sum of squares take eight bytes
+    # in the race, sixteen elsewhere.
+    wanted = min(n_rows, auto_n_cells(n_rows) * (2 if is_racing else 1))
+    row_size = learner.n_partitionings * n_columns * (12 if is_racing else 16)
+    n_cells, limit = wanted, learner.max_model_size
+    while limit is not None and n_cells > _FEWEST_CELLS and n_cells * row_size > limit:
+        n_cells //= 2
+    if n_cells < wanted:
+        warnings.warn(
+            f"The model gets {n_cells} cells per partitioning instead of {wanted}, because the weights of {n_columns} "
+            f"scores would exceed max_model_size={limit:,} bytes. Give a larger max_model_size, or n_cells.",
+            stacklevel=6,
+        )
+    return {"n_scales": n_scales} | ({"n_cells": n_cells} if is_racing or n_cells < wanted else {})
+
+
+def fit_stages(n: int) -> list[tuple[int, int]]:
+    """Return the stages of a race over n rows: (row at which it ends, number of candidates that go on)."""
+    ends: list[tuple[int, int]] = []
+    for share, n_kept in FIT_STAGES:
+        end = int(share * n)
+        if end - (ends[-1][0] if ends else 0) >= FEWEST_ROWS and (n_kept > 1 or end >= DECISION_ROWS):
+            ends.append((end, n_kept))
+    return ends if ends and ends[-1][1] == 1 else [*ends, (n, 1)]
+
+
+def is_open(learner: Any) -> bool:
+    """Return whether a learner's parameters leave the choice to a race."""
+    is_plain = learner.evaluation == "primal" and not learner.average and learner.shrinkage == 0
+    is_auto = learner.schedule == learner.learning_rate == "auto"
+    return is_plain and is_auto and learner.kernel is None and isinstance(learner.partitioning, str)
