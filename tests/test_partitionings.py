@@ -10,6 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse, stats
 from sklearn.base import BaseEstimator
 
+import isokern
 import reference
 import tables
 from isokern import IsolationKernel, _core
@@ -122,6 +123,13 @@ def test_cells_equal_the_numpy_twin_on_any_numbers(method, form, wide, rows, ran
         depth = {"tree": None, "tree of log2 depth": int(np.ceil(np.log2(n_cells))), "tree of depth 2": 2}[method]
         expected = reference.tree_cells(rows, D, 4, n_cells, seed, depth)
     np.testing.assert_array_equal(cells, expected)
+
+
+@pytest.mark.parametrize("method", tables.METHODS)
+def test_a_map_from_a_file_does_not_differ_from_the_one_that_was_saved(method, tmp_path):
+    kernel = make_kernel(method).fit(tables.table("normal")[0])
+    isokern.save(kernel, tmp_path / "kernel")
+    assert kernel.map_.difference(isokern.load(tmp_path / "kernel").map_) is None
 
 
 MANY_POINTS = {

@@ -113,9 +113,7 @@ class FittedMap(Part):
         if not np.array_equal(self.starts, other.starts):
             return "the number of cells"
         for what in ("scaling", "partitionings"):
-            one, another = getattr(self, what), getattr(other, what)
-            # joblib's hash covers all bytes and is the same in every process.
-            if one is not another and joblib.hash(one, coerce_mmap=True) != joblib.hash(another, coerce_mmap=True):
+            if not _are_equal(getattr(self, what), getattr(other, what)):
                 return f"the {what}"
         return None
 
@@ -219,6 +217,21 @@ def resolve_n_scales(n_scales: int | str, n_cells: int) -> int:
     """Return the number of scales for n_cells cells, at most ceil(log4(n_cells)); "auto" is that many."""
     most = most_scales(n_cells)
     return most if isinstance(n_scales, str) else int(min(n_scales, most))
+
+
+def _are_equal(one: Any, other: Any) -> bool:
+    """Return whether two values have the same content: parts, their containers and arrays, or anything with a hash."""
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray) and one.dtype != object:
+        return one.dtype == other.dtype and np.array_equal(one, other)
+    if one is other or type(one) is not type(other):
+        return one is other
+    if isinstance(one, Part):
+        return _are_equal(one.state(), other.state())
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_are_equal(one[key], other[key]) for key in one)
+    if isinstance(one, tuple):
+        return len(one) == len(other) and all(map(_are_equal, one, other))
+    return bool(joblib.hash(one, coerce_mmap=True) == joblib.hash(other, coerce_mmap=True))
 
 
 def _resolve_max_depth(max_depth: int | str | None, n_cells: int) -> int | None:
