@@ -42,7 +42,11 @@ def kernel():
     return DaskIsolationKernel(**SMALL).fit(blocks())
 
 
-@pytest.mark.parametrize("options", [{}, {"scale": "minmax"}, {"partitioning": "voronoi", "scale": "maxabs"}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"n_scales": "auto"}, {"scale": "minmax"}, {"partitioning": "voronoi", "scale": "maxabs", "n_scales": 2}],
+    ids=str,
+)
 @pytest.mark.parametrize("chunks", CHUNKS.values(), ids=CHUNKS)
 def test_the_map_is_that_of_one_machine_for_any_partitions(chunks, options):
     local = IsolationKernel(**SMALL, **options).fit(X)

@@ -4,6 +4,9 @@
 #include "bindings/arrays.hpp"
 
 #include <limits>
+#include <span>
+
+#include "bindings/rules.hpp"
 
 #include "common/sampling.hpp"
 #include "online/match.hpp"
@@ -26,7 +29,11 @@ auto draw_samples(std::int64_t n_rows, std::int64_t n_partitionings, std::int64_
 }
 
 template <class Real>
-void match_cells(const CellsArgument &first, const CellsArgument &second, const Output<Real> &shares, int threads) {
+void match_cells(const CellsArgument &first, const CellsArgument &second, const Output<Real> &shares, int threads,
+                 const OptionalVector &weights) {
+    const double one_scale = 1.0;
+    const std::span<const double> by_scale =
+        weights ? std::span(weights->data(), weights->size()) : std::span(&one_scale, 1);
     const nb::gil_scoped_release release;
     std::visit(
         [&]<class A, class B>(const Table<A> &a, const Table<B> &b) {
@@ -35,10 +42,12 @@ void match_cells(const CellsArgument &first, const CellsArgument &second, const 
             else if (a.shape(1) != b.shape(1) || shares.shape(0) != a.shape(0) || shares.shape(1) != b.shape(0))
                 throw std::invalid_argument("first and second must have equally many columns, and shares a row and a "
                                             "column for each of their rows.");
+            else if (by_scale.empty() || a.shape(1) % by_scale.size() != 0)
+                throw std::invalid_argument("first must have equally many columns for each of the weights.");
             else
-                isokern::match_cells(a.data(), static_cast<std::int64_t>(a.shape(0)), b.data(),
-                                     static_cast<std::int64_t>(b.shape(0)), static_cast<std::int64_t>(a.shape(1)),
-                                     shares.data(), threads);
+                isokern::match_cells(
+                    a.data(), static_cast<std::int64_t>(a.shape(0)), b.data(), static_cast<std::int64_t>(b.shape(0)),
+                    static_cast<std::int64_t>(a.shape(1) / by_scale.size()), by_scale, shares.data(), threads);
         },
         first, second);
 }
@@ -61,9 +70,9 @@ void register_common(nb::module_ &m) {
     m.def("instruction_set", [] { return nb::str(name_of(instruction_set())); });
     m.def("draw_samples", &draw_samples, "n_rows"_a, "n_partitionings"_a, "sample_size"_a, "seed"_a);
     m.def("match_cells", &match_cells<float>, "first"_a.noconvert(), "second"_a.noconvert(), "shares"_a.noconvert(),
-          "threads"_a);
+          "threads"_a, "weights"_a = nb::none());
     m.def("match_cells", &match_cells<double>, "first"_a.noconvert(), "second"_a.noconvert(), "shares"_a.noconvert(),
-          "threads"_a);
+          "threads"_a, "weights"_a = nb::none());
     m.def("find_nonfinite", &find_nonfinite<float>, "values"_a.noconvert(), "allow_nan"_a = false);
     m.def("find_nonfinite", &find_nonfinite<double>, "values"_a.noconvert(), "allow_nan"_a = false);
     m.def("is_canonical", &is_canonical, "columns"_a.noconvert(), "starts"_a.noconvert(), "n_columns"_a);

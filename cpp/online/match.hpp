@@ -1,11 +1,14 @@
-// The Isolation Kernel of two rows: the share of partitionings in which they fall into the same cell.
+// The Isolation Kernel of two rows: the share of partitionings in which they fall into the same cell, at one or more
+// scales.
 //
-// In: tables of cells, n x t. Out: the kernel matrix, (1/t) times the number of equal cells for each pair of rows. That
-// is the dot product of their one-hot feature maps, computed by comparing cell numbers with SIMD.
+// In: tables of cells, n x n_scales x t, and a weight for each scale. Out: the kernel matrix, the weighted share of
+// equal cells for each pair of rows. That is the dot product of their feature maps, computed by comparing cell numbers
+// with SIMD.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 
 namespace isokern {
 
@@ -24,10 +27,11 @@ template <class Cell> std::int64_t count_equal(const Cell *a, const Cell *b, std
     return total;
 }
 
-//  shares[a, b] = (1/t) #{i : first[a, i] = second[b, i]}
-//  in: first (n_first x t), second (n_second x t)      out: shares, n_first x n_second
+//  shares[a, b] = sum_l weights[l] #{i : first[a, l, i] = second[b, l, i]} / sum_l weights[l] t
+//  in: first (n_first x n_scales x t), second (n_second x n_scales x t)      out: shares, n_first x n_second
+// Both sums are rounded alike, so equal rows have a share of exactly 1.
 template <class Cell, class Real>
 void match_cells(const Cell *first, std::int64_t n_first, const Cell *second, std::int64_t n_second, std::int64_t t,
-                 Real *shares, int threads);
+                 std::span<const double> weights, Real *shares, int threads);
 
 } // namespace isokern

@@ -6,7 +6,6 @@ depends on the type to the engine.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,8 @@ from isokern.arrays import ForeignRows, check_same_place, is_foreign, like, name
 from isokern.checks import n_threads
 from isokern.devices import is_compiled_core
 from isokern.devices.cells import cells_of_foreign, cells_of_table
-from isokern.devices.scores import foreign_features, foreign_labels, foreign_scores, foreign_shares
+from isokern.devices.operations import is_torch
+from isokern.devices.scores import csr_features, dense_features, foreign_labels, foreign_scores, foreign_shares
 from isokern.fitted_map import FittedMap
 from isokern.rows import check_finite, csr_class, read_rows
 
@@ -33,7 +33,7 @@ class CompiledCore:
         return read_rows(estimator, X, reset=False)
 
     def apply(self, fitted: FittedMap, table: Any, *, device: str | None, n_jobs: int | None) -> NDArray[Any]:
-        """Return the cells of a table's rows, (n, t), by the compiled core or a PyTorch device."""
+        """Return the cells of a table's rows, (n, t * n_scales), by the compiled core or a PyTorch device."""
         if table.shape[0] <= _FEW_ROWS:
             return fitted.apply(table, 1)
         threads = n_threads(n_jobs)
@@ -52,24 +52,27 @@ class CompiledCore:
         return bool(table.dtype == np.float32)
 
     def features(self, cells: NDArray[Any], fitted: FittedMap, *, single: bool, sparse_output: bool) -> Any:
-        """Return the one-hot encoding of cells, with values 1/sqrt(t)."""
-        (n, t), width = cells.shape, fitted.width
-        dtype = np.dtype(np.float32 if single else np.float64)
+        """Return the one-hot encoding of cells, with the weights of their scales over sqrt(t) as values."""
+        (n, n_stored), width = cells.shape, fitted.width
+        values = fitted.feature_values.astype(np.float32 if single else np.float64)
         columns = (cells + fitted.starts[:-1]).astype(np.int32)
         if not sparse_output:
-            features = np.zeros((n, width), dtype=dtype)
-            np.put_along_axis(features, columns, 1.0 / math.sqrt(t), axis=1)
+            features = np.zeros((n, width), dtype=values.dtype)
+            np.put_along_axis(features, columns, values[None], axis=1)
             return features
-        values = np.full(n * t, 1.0 / math.sqrt(t), dtype=dtype)
-        starts = np.arange(0, n * t + 1, t, dtype=np.int32)
-        return csr_class()((values, columns.ravel(), starts), shape=(n, width))
+        starts = np.arange(0, n * n_stored + 1, n_stored, dtype=np.int32)
+        return csr_class()((np.tile(values, n), columns.ravel(), starts), shape=(n, width))
 
-    def shares(self, first: NDArray[Any], second: NDArray[Any], *, single: bool, n_jobs: int | None) -> NDArray[Any]:
-        """Return, for each row of ``first`` and each of ``second``, the fraction of equal cells."""
+    def shares(
+        self, first: NDArray[Any], second: NDArray[Any], fitted: FittedMap, *, single: bool, n_jobs: int | None
+    ) -> NDArray[Any]:
+        """Return, for each row of ``first`` and each of ``second``, the fraction of equal cells, weighted by scale."""
         shares: NDArray[Any] = np.empty((len(first), len(second)), dtype=np.float32 if single else np.float64)
+        weights, others = fitted.scale_weights**2, _scale_by_scale(second, fitted.n_scales)
         for begin in range(0, len(first), _SHARES_AT_ONCE):
             part = slice(begin, begin + _SHARES_AT_ONCE)
-            _core.match_cells(first[part], second, shares[part], n_threads(n_jobs))
+            some = _scale_by_scale(first[part], fitted.n_scales)
+            _core.match_cells(some, others, shares[part], n_threads(n_jobs), weights)
         return shares
 
     def scores(self, cells: NDArray[Any], model: Any, n_jobs: int | None, copies: Any = None) -> NDArray[np.float64]:
@@ -121,14 +124,16 @@ class OtherLibrary:
 
     def features(self, cells: Any, fitted: FittedMap, *, single: bool, sparse_output: bool) -> Any:
         """Return the one-hot encoding of cells: a CSR tensor of PyTorch, or a dense array."""
+        if sparse_output and is_torch(namespace(cells)):
+            return csr_features(cells, fitted, single=single)
         if len(set(np.diff(fitted.starts))) == 1:
-            return foreign_features(cells, fitted.starts, single=single, sparse_output=sparse_output)
-        own = fitted.check_cells(to_host(cells))  # user-defined partitionings may differ in their number of cells
+            return dense_features(cells, fitted, single=single)
+        own = fitted.check_cells(to_host(cells))  # scales differ in their number of cells, as own partitionings may
         return like(CORE.features(own, fitted, single=single, sparse_output=False), cells)
 
-    def shares(self, first: Any, second: Any, *, single: bool, n_jobs: int | None) -> Any:
-        """Return, for each row of ``first`` and each of ``second``, the fraction of equal cells."""
-        return foreign_shares(first, second, single=single)
+    def shares(self, first: Any, second: Any, fitted: FittedMap, *, single: bool, n_jobs: int | None) -> Any:
+        """Return, for each row of ``first`` and each of ``second``, the fraction of equal cells, weighted by scale."""
+        return foreign_shares(first, second, fitted.scale_weights**2, single=single)
 
     def scores(self, cells: Any, model: Any, n_jobs: int | None, copies: Any = None) -> Any:
         """Return a model's scores of cells, (n, n_columns), and make ``copies`` of arrays that are learned with it."""
@@ -154,6 +159,11 @@ class OtherLibrary:
     def check_with(self, X: Any, Y: Any) -> None:
         """Raise unless X and Y have the same library and device."""
         check_same_place(X, Y)
+
+
+def _scale_by_scale(cells: NDArray[Any], n_scales: int) -> NDArray[Any]:
+    """Return cells with the columns of each scale side by side."""
+    return np.ascontiguousarray(cells.reshape(len(cells), -1, n_scales).transpose(0, 2, 1)).reshape(cells.shape)
 
 
 CORE, _OTHER = CompiledCore(), OtherLibrary()

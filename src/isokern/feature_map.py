@@ -174,7 +174,8 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
             samples = draw_samples(table.shape[0], self.n_partitionings, self.n_cells, seed)
             self.map_ = self._draw(table, samples, scaling, seed)
         else:
-            self.map_ = draw_own(table, self.partitioning, self.n_partitionings, scaling, seed)
+            own, t = self.partitioning, self.n_partitionings
+            self.map_ = draw_own(table, own, t, scaling, n_scales=self.n_scales, seed=seed)
         self.n_features_in_ = table.shape[1]
         return self
 
@@ -270,10 +271,10 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         first = self.apply_rows(rows)
         second = first if Y is None else self.apply_rows(others)
         is_single = engine.is_single(rows) and engine.is_single(others)
-        return engine.shares(first, second, single=is_single, n_jobs=self.n_jobs)
+        return engine.shares(first, second, self.map_, single=is_single, n_jobs=self.n_jobs)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
-        """Return a name for each column of ``transform``: ``partitioning3_cell17``.
+        """Return a name for each column of ``transform``: ``partitioning3_cell17``, or ``partitioning3_scale1_cell17``.
 
         Parameters
         ----------
@@ -286,8 +287,12 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         _check_feature_names_in(self, input_features, generate_names=False)
-        sizes = np.diff(self.map_.starts)
-        names = [f"partitioning{i}_cell{j}" for i, size in enumerate(sizes) for j in range(size)]
+        n_scales, sizes = self.n_scales_, np.diff(self.map_.starts)
+        names = [
+            f"partitioning{k // n_scales}" + (f"_scale{k % n_scales}" if n_scales > 1 else "") + f"_cell{j}"
+            for k, size in enumerate(sizes)
+            for j in range(size)
+        ]
         return np.asarray(names, dtype=object)
 
     @property
@@ -305,11 +310,12 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         return self.map_.width
 
     def _check_width(self, n: int) -> None:
-        t, width = self.map_.n_partitionings, self.map_.width
-        if n * t > _INT32_MAX or width > _INT32_MAX:
+        t, n_scales, width = self.map_.n_partitionings, self.n_scales_, self.map_.width
+        if n * t * n_scales > _INT32_MAX or width > _INT32_MAX:
+            scales = f" x {n_scales} scales" if n_scales > 1 else ""
             raise ValueError(
-                f"transform must store fewer than 2^31 values and columns; got {n} rows x {t} partitionings, {width} "
-                "columns. Use apply, which returns cell numbers, or fewer rows at a time."
+                f"transform must store fewer than 2^31 values and columns; got {n} rows x {t} partitionings{scales}, "
+                f"{width} columns. Use apply, which returns cell numbers, or fewer rows at a time."
             )
 
     def check_parameters(self) -> None:

@@ -61,6 +61,11 @@ class FittedMap(Part):
         return int(self.starts[-1])
 
     @property
+    def feature_values(self) -> NDArray[np.float64]:
+        """The values of a row's features, one for each of its cells."""
+        return np.tile(self.scale_weights / math.sqrt(self.n_partitionings), self.n_partitionings)
+
+    @property
     def n_codes(self) -> int:
         """The number of columns of ``codes``."""
         return self.n_partitionings * (1 if isinstance(self.partitionings, IsolationTrees) else self.n_scales)
@@ -166,11 +171,17 @@ def draw_samples(n_rows: int, n_partitionings: int, n_cells: int | str, seed: in
     return _core.draw_samples(n_rows, n_partitionings, n_cells, seed).reshape(n_partitionings, n_cells)
 
 
-def draw_own(table: Any, partitioning: Any, n_partitionings: int, scaling: Scaling | None, seed: int) -> FittedMap:
+def draw_own(
+    table: Any, partitioning: Any, n_partitionings: int, scaling: Scaling | None, *, n_scales: int | str, seed: int
+) -> FittedMap:
     """Fit user-defined partitionings, each to all rows."""
     rows = core_rows(table, 0, table.shape[0])
     X = as_scipy(rows if scaling is None else scaling.apply(rows))
-    return FittedMap(OwnPartitionings.learn(X, partitioning, n_partitionings, seed), scaling)
+    own = OwnPartitionings.learn(X, partitioning, n_partitionings, seed)
+    if n_scales not in ("auto", own.n_scales):
+        offered = f"{own.n_scales}, which {type(partitioning).__name__} offers"
+        raise ValueError(f'n_scales must be "auto" or {offered}; got {n_scales!r}.')
+    return FittedMap(own, scaling, own.n_scales)
 
 
 def draw_map(

@@ -23,6 +23,7 @@ from isokern.rows import FLOATS, CoreRows, CsrRows, as_scipy, n_columns, n_rows
 FEW_COLUMNS = 2048
 # Densified points from a file may take this many bytes, or this many times the size of the sparse points.
 _LARGEST_DENSIFIED, _LARGEST_FACTOR = 2**30, 128
+_LARGEST_NESTED = 2**16 - 1  # points of a sample that the core searches for several sizes at once
 _LARGEST_WIDTH = 2**24  # cells of all trees from a file; more need nodes in proportion
 
 # PCA for Voronoi cells: from how many columns on it pays, and how many axes to keep.
@@ -34,9 +35,13 @@ _MANY_CELLS = 256
 
 
 class Partitioning(Protocol):
-    """Interface of a user-defined partitioning; a kernel clones it ``n_partitionings`` times."""
+    """Interface of a user-defined partitioning; a kernel clones it ``n_partitionings`` times.
 
-    n_cells_: int
+    One with several scales has ``n_scales_`` after ``fit``, ``n_cells_`` is then a sequence with the number of cells of
+    each scale from coarse to fine, and ``apply`` returns (n, n_scales_) cells.
+    """
+
+    n_cells_: int | Sequence[int]
 
     def fit(self, X: Any, rng: np.random.Generator) -> Partitioning:
         """Fit the cells to the rows of X, drawing all randomness from rng."""
@@ -138,7 +143,8 @@ class VoronoiCells(Part):
     on_devices: dict[Any, Any] = field(default_factory=dict, init=False)  # cache of isokern.devices
 
     def __post_init__(self) -> None:
-        self._maps = {1: voronoi_map(self.points, self.samples, self._scale_sizes(1))}
+        self._maps: dict[int, list[_core.VoronoiMap]] = {}  # by the number of scales
+        self._maps_of(1)  # validates points and samples
 
     def sizes(self, n_scales: int) -> NDArray[np.int64]:
         """Return the number of cells of each partitioning at each scale, (t, n_scales)."""
@@ -149,6 +155,16 @@ class VoronoiCells(Part):
     def _scale_sizes(self, n_scales: int) -> list[int]:
         n_cells = self.samples.shape[1]
         return [*(max(2, n_cells // 4**k) for k in range(n_scales - 1, 0, -1)), n_cells]
+
+    def _maps_of(self, n_scales: int) -> list[_core.VoronoiMap]:
+        """Return a map for all scales or, of samples too large for the nested search, one for each."""
+        if n_scales not in self._maps:
+            sizes = self._scale_sizes(n_scales)
+            groups = [sizes] if sizes[-1] <= _LARGEST_NESTED else [[size] for size in sizes]
+            self._maps[n_scales] = [
+                voronoi_map(self.points, np.ascontiguousarray(self.samples[:, : group[-1]]), group) for group in groups
+            ]
+        return self._maps[n_scales]
 
     @property
     def n_columns(self) -> int:
@@ -164,10 +180,10 @@ class VoronoiCells(Part):
         """Write each row's cells into ``cells``, (n, t * n_scales)."""
         n, t = len(cells), len(self.samples)
         n_scales = cells.shape[1] // t
-        if n_scales not in self._maps:
-            self._maps[n_scales] = voronoi_map(self.points, self.samples, self._scale_sizes(n_scales))
         found = cells[None] if n_scales == 1 else np.empty((n_scales, n, t), dtype=cells.dtype)
-        self._maps[n_scales].apply(rows, list(found), threads)
+        maps = self._maps_of(n_scales)
+        for searched, part in zip(maps, np.split(found, len(maps)), strict=True):
+            searched.apply(rows, list(part), threads)
         if n_scales > 1:
             cells.reshape(n, t, n_scales)[:] = found.transpose(1, 2, 0)
 
@@ -248,30 +264,52 @@ class OwnPartitionings(Part):
         make = clone if hasattr(member, "get_params") else copy.deepcopy
         generators = np.random.default_rng(seed).spawn(n_partitionings)
         members = [make(member).fit(X, rng) for rng in generators]
+        n_scales = getattr(members[0], "n_scales_", 1)
         for fitted in members:
-            if not is_integer(getattr(fitted, "n_cells_", None), at_least=1):
-                raise ValueError(
-                    f"fit of {type(member).__name__} must return self with n_cells_, an integer of at least 1; "
-                    f"got {getattr(fitted, 'n_cells_', None)!r}."
-                )
+            _check_member(fitted, n_scales, type(member).__name__)
         return cls(members, X.shape[1])
 
+    @property
+    def n_scales(self) -> int:
+        """The number of scales that the partitionings offer."""
+        return int(getattr(self.members[0], "n_scales_", 1))
+
     def apply(self, rows: CoreRows, cells: NDArray[Any], threads: int) -> None:
-        """Write each row's cells into ``cells``, (n, t)."""
-        X = as_scipy(rows)
+        """Write each row's cells into ``cells``, (n, t * n_scales)."""
+        X, n_scales = as_scipy(rows), self.n_scales
+        sizes = self.sizes(n_scales)
         for i, member in enumerate(self.members):
-            found = np.asarray(member.apply(X))
-            if found.shape != (X.shape[0],) or not np.issubdtype(found.dtype, np.integer):
-                raise ValueError(
-                    f"apply of {type(member).__name__} must return one integer for each of {X.shape[0]} rows; "
-                    f"got shape {found.shape} and dtype {found.dtype}."
-                )
-            if found.size and not (found.min() >= 0 and found.max() < member.n_cells_):
-                raise ValueError(
-                    f"apply of {type(member).__name__} must return cells from 0 to {member.n_cells_ - 1}; "
-                    f"got {found.min()} to {found.max()}."
-                )
-            cells[:, i] = found
+            cells[:, i * n_scales : (i + 1) * n_scales] = _cells_of(member, X, sizes[i])
+
+
+def _cells_of(member: Partitioning, X: Any, sizes: NDArray[np.int64]) -> NDArray[Any]:
+    """Return the cells of rows in a user-defined partitioning, (n, n_scales); raise if they are not of this form."""
+    n, n_scales, name = X.shape[0], len(sizes), type(member).__name__
+    found = np.asarray(member.apply(X))
+    if found.shape != ((n,) if n_scales == 1 else (n, n_scales)) or not np.issubdtype(found.dtype, np.integer):
+        rule = "one integer" if n_scales == 1 else f"{n_scales} integers"
+        raise ValueError(
+            f"apply of {name} must return {rule} for each of {n} rows; got shape {found.shape} and dtype {found.dtype}."
+        )
+    found = found.reshape(n, n_scales)
+    for column, size in zip(found.T, sizes, strict=True):
+        if n and not (column.min() >= 0 and column.max() < size):
+            raise ValueError(
+                f"apply of {name} must return cells from 0 to {size - 1}; got {column.min()} to {column.max()}."
+            )
+    return found
+
+
+def _check_member(fitted: Any, n_scales: int, name: str) -> None:
+    """Raise unless a fitted user-defined partitioning has n_scales scales, and tells how many cells each has."""
+    own, n_cells = getattr(fitted, "n_scales_", 1), getattr(fitted, "n_cells_", None)
+    if not is_integer(own, at_least=1) or own != n_scales:
+        rule = "must set n_scales_, if at all, to an integer of at least 1 that is the same in each clone"
+        raise ValueError(f"fit of {name} {rule}; got {n_scales!r} and {own!r}.")
+    sizes = n_cells if n_scales > 1 and isinstance(n_cells, Sequence | np.ndarray) else [n_cells]
+    if len(sizes) != n_scales or not all(is_integer(size, at_least=1) for size in sizes):
+        rule = "an integer" if n_scales == 1 else f"a sequence of {n_scales} integers"
+        raise ValueError(f"fit of {name} must return self with n_cells_, {rule} of at least 1; got {n_cells!r}.")
 
 
 Partitionings = IsolationTrees | VoronoiCells | OwnPartitionings

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isokern.arrays import ForeignRows, like, namespace, to_host
+from isokern.arrays import ForeignRows, device_of, like, namespace, to_host
 from isokern.devices.blocks import Blocks, lagging
 from isokern.devices.operations import check_products, full_precision, memory_budget, on_host
 from isokern.devices.pytorch import Link, import_torch, link_to, torch_device
@@ -30,11 +30,13 @@ _TRANSPORT = {"uint8": "uint8", "uint16": "int16", "uint32": "int32"}  # PyTorch
 
 
 def cells_of_table(table: Any, fitted: FittedMap, device: str, threads: int) -> NDArray[Any] | None:
-    """Map a table's rows on a PyTorch device, (n, t); return None if the device cannot.
+    """Map a table's rows on a PyTorch device, (n, t * n_scales); return None if the device cannot.
 
     A table with missing values is for the compiled core.
     """
     if isinstance(table, np.ndarray) and table.dtype.kind == "f" and np.isnan(table).any():
+        return None
+    if is_for_the_core(fitted):
         return None
     link = link_to(torch_device(device))
     xp = namespace(import_torch().empty(0))
@@ -54,14 +56,15 @@ def cells_of_table(table: Any, fitted: FittedMap, device: str, threads: int) -> 
             cells[numbers], numbers = some, numbers[still_undecided]
     for part, decided in _decided(source, fitted, numbers, threads):
         cells[part] = decided
-    return cells
+    return fitted.expand(cells, threads)
 
 
 def cells_of_foreign(rows: ForeignRows, fitted: FittedMap, threads: int) -> Any:
-    """Map rows of another library's array where they are, (n, t) of int32; return None if the device cannot."""
+    """Map rows of another library's array where they are, int32; return None if the device cannot."""
     source = Foreign(rows, fitted.scaling)
     with full_precision(source.xp, source.device):
-        ready = prepared(fitted.partitionings, source, "float32") if source.can_stay else None
+        can_stay = source.can_stay and not is_for_the_core(fitted)
+        ready = prepared(fitted.partitionings, source, "float32") if can_stay else None
         if ready is None:
             return None
         cells, undecided = _found(source, ready)
@@ -72,18 +75,22 @@ def cells_of_foreign(rows: ForeignRows, fitted: FittedMap, threads: int) -> Any:
             cells = _replaced(cells, numbers, better)
             numbers = numbers[to_host(still_undecided)]
     parts = [decided for _, decided in _decided(source, fitted, numbers, threads)]
-    return _replaced(cells, numbers, like(np.concatenate(parts).astype(np.int32), cells)) if parts else cells
+    if parts:
+        cells = _replaced(cells, numbers, like(np.concatenate(parts).astype(np.int32), cells))
+    return _expanded(cells, fitted)
 
 
-def has_categories(partitionings: Partitionings) -> bool:
-    """Return whether there are columns of categories, which only the compiled core takes."""
-    return isinstance(partitionings, IsolationTrees) and len(partitionings.categorical) > 0
+def is_for_the_core(fitted: FittedMap) -> bool:
+    """Return whether only the compiled core finds the cells: of categories, Voronoi scales, own partitionings."""
+    partitionings = fitted.partitionings
+    if isinstance(partitionings, IsolationTrees):
+        return len(partitionings.categorical) > 0
+    return isinstance(partitionings, OwnPartitionings) or fitted.n_scales > 1
 
 
 def prepared(partitionings: Partitionings, source: Table | Foreign, dtype: str) -> Ready | None:
     """Return partitionings on a source's device, cached between calls; None if the device cannot hold them."""
-    if isinstance(partitionings, OwnPartitionings) or has_categories(partitionings):
-        return None
+    assert not isinstance(partitionings, OwnPartitionings)
     is_sparse = source.is_sparse and isinstance(partitionings, IsolationTrees)
     key = (source.xp.__name__, str(source.device), source.row_dtype.name, dtype, is_sparse)
     if key not in partitionings.on_devices:
@@ -144,6 +151,20 @@ def _decided(
         cells: NDArray[Any] = np.empty((n_rows(rows), fitted.n_partitionings), dtype=fitted.cell_dtype)
         fitted.partitionings.apply(rows, cells, threads)
         yield part, cells
+
+
+def _expanded(leaves: Any, fitted: FittedMap) -> Any:
+    """Return the cells of trees at all scales, by a gather from the table of paths on the device."""
+    trees, n_scales = fitted.partitionings, fitted.n_scales
+    if n_scales == 1 or not isinstance(trees, IsolationTrees):
+        return leaves
+    xp, (n, t) = namespace(leaves), leaves.shape
+    key = ("paths", xp.__name__, str(device_of(leaves)), n_scales)
+    if key not in trees.on_devices:
+        trees.on_devices[key] = like(trees.paths(n_scales).reshape(-1, n_scales).astype(np.int32), leaves)
+    places = leaves + like(np.arange(t, dtype=np.int32) * np.int32(trees.n_cells), leaves)
+    cells = xp.take(trees.on_devices[key], xp.reshape(places, (-1,)), axis=0)
+    return xp.reshape(cells, (n, t * n_scales))
 
 
 def _replaced(cells: Any, numbers: NDArray[np.int64], others: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
@@ -12,7 +11,8 @@ from numpy.typing import NDArray
 
 from isokern import _core
 from isokern.arrays import device_of, has_float64, like, namespace
-from isokern.devices.operations import csr_tensor, is_torch, memory_budget
+from isokern.devices.operations import csr_tensor, memory_budget
+from isokern.fitted_map import FittedMap
 
 
 class CellTable(Protocol):
@@ -34,29 +34,41 @@ class CellTable(Protocol):
 _KEPT: WeakKeyDictionary[Any, tuple[NDArray[Any], tuple[int, str], Any]] = WeakKeyDictionary()
 
 
-def foreign_features(cells: Any, starts: NDArray[np.int64], *, single: bool, sparse_output: bool) -> Any:
-    """Return the one-hot encoding of cells: a CSR tensor of PyTorch, or a dense array."""
-    xp, (n, t) = namespace(cells), cells.shape
-    dtype, value = _dtype(cells, single), 1.0 / math.sqrt(t)
-    if sparse_output and is_torch(xp):
-        columns = cells + like(starts[:-1].astype(np.int32), cells)
-        values = xp.full((n * t,), value, dtype=dtype, device=cells.device)
-        row_starts = like(np.arange(n + 1, dtype=np.int32) * t, cells)
-        return csr_tensor(row_starts, columns.reshape(-1), values, n_columns=int(starts[-1]))
-    numbers = xp.arange(int(starts[1]), dtype=cells.dtype, device=device_of(cells))
+def csr_features(cells: Any, fitted: FittedMap, *, single: bool) -> Any:
+    """Return the one-hot encoding of a tensor of cells as a CSR tensor."""
+    n, n_stored = cells.shape
+    columns = cells + like(fitted.starts[:-1].astype(np.int32), cells)
+    row_starts = like(np.arange(n + 1, dtype=np.int32) * n_stored, cells)
+    values = namespace(cells).tile(_values(cells, fitted, single), (n,))
+    return csr_tensor(row_starts, columns.reshape(-1), values, n_columns=fitted.width)
+
+
+def dense_features(cells: Any, fitted: FittedMap, *, single: bool) -> Any:
+    """Return the one-hot encoding of cells as a dense array; all partitionings must have as many cells."""
+    xp, values = namespace(cells), _values(cells, fitted, single)
+    numbers = xp.arange(int(fitted.starts[1]), dtype=cells.dtype, device=device_of(cells))
     is_cell = xp.expand_dims(cells, axis=2) == numbers
-    return xp.astype(xp.reshape(is_cell, (n, int(starts[-1]))), dtype) * value
+    features = xp.astype(is_cell, values.dtype) * xp.expand_dims(values, axis=1)
+    return xp.reshape(features, (cells.shape[0], fitted.width))
 
 
-def foreign_shares(first: Any, second: Any, *, single: bool) -> Any:
-    """Return, for each row of ``first`` and each of ``second``, the fraction of equal cells."""
-    xp, t, dtype = namespace(first), first.shape[1], _dtype(first, single)
+def foreign_shares(first: Any, second: Any, weights: NDArray[np.float64], *, single: bool) -> Any:
+    """Return, for each row of ``first`` and each of ``second``, the fraction of equal cells, weighted by scale."""
+    xp, dtype, n_scales = namespace(first), _dtype(first, single), len(weights)
+    t = first.shape[1] // n_scales
+
+    def weighted(counts: Any) -> Any:
+        return sum(float(weight) * counts[..., scale] for scale, weight in enumerate(weights))
+
+    # Both sums are rounded alike, so equal rows have a share of exactly 1.
+    total = weighted(xp.full((1, 1, n_scales), t, dtype=dtype, device=device_of(first)))
 
     def shares(rows: Any) -> Any:
         is_same = xp.expand_dims(rows, axis=1) == xp.expand_dims(second, axis=0)
-        return xp.astype(xp.sum(xp.astype(is_same, xp.int32), axis=2), dtype) / t
+        is_same = xp.reshape(xp.astype(is_same, xp.int32), (*is_same.shape[:2], t, n_scales))
+        return weighted(xp.astype(xp.sum(is_same, axis=2), dtype)) / total
 
-    return _in_blocks(shares, first, 4 * second.shape[0] * t)
+    return _in_blocks(shares, first, 4 * second.shape[0] * first.shape[1])
 
 
 def foreign_scores(cells: Any, weights: CellTable) -> Any:
@@ -81,6 +93,11 @@ def foreign_labels(scores: Any, classes: NDArray[Any]) -> Any:
     xp = namespace(scores)
     positions = xp.argmax(scores, axis=1) if scores.ndim == 2 else xp.astype(scores > 0, xp.int32)
     return xp.take(like(classes, scores), positions, axis=0)
+
+
+def _values(cells: Any, fitted: FittedMap, single: bool) -> Any:
+    """Return the values of a row's features beside its cells."""
+    return namespace(cells).astype(like(fitted.feature_values, cells), _dtype(cells, single))
 
 
 def _dtype(cells: Any, single: bool) -> Any:

@@ -27,8 +27,10 @@ class DaskIsolationKernel(TransformerMixin, RemoteEstimator[IsolationKernel]):
 
     Parameters
     ----------
-    partitioning, n_partitionings, n_cells, max_depth, scale, categorical_features, sparse_output, device, random_state
+    partitioning, n_partitionings, n_cells, max_depth, n_scales, scale, categorical_features, sparse_output, device
         See :class:`isokern.IsolationKernel`; user-defined partitionings are not supported.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
     n_jobs : int, default=None
         Threads per task; None means 1, since Dask runs many tasks at once.
     client : distributed.Client or None, default=None
@@ -40,6 +42,8 @@ class DaskIsolationKernel(TransformerMixin, RemoteEstimator[IsolationKernel]):
         The fitted local kernel.
     n_cells_ : int
         Number of cells of a partitioning.
+    n_scales_ : int
+        Number of scales of each partitioning.
     n_features_in_ : int
         Number of columns.
 
@@ -63,6 +67,7 @@ class DaskIsolationKernel(TransformerMixin, RemoteEstimator[IsolationKernel]):
         n_cells: int | str = "auto",
         *,
         max_depth: int | str | None = None,
+        n_scales: int | str = 1,
         scale: str | None = None,
         categorical_features: Any = "from_dtype",
         sparse_output: bool = True,
@@ -75,6 +80,7 @@ class DaskIsolationKernel(TransformerMixin, RemoteEstimator[IsolationKernel]):
         self.n_partitionings = n_partitionings
         self.n_cells = n_cells
         self.max_depth = max_depth
+        self.n_scales = n_scales
         self.scale = scale
         self.categorical_features = categorical_features
         self.sparse_output = sparse_output
@@ -106,7 +112,7 @@ class DaskIsolationKernel(TransformerMixin, RemoteEstimator[IsolationKernel]):
         """Return the cells of each row, lazily; see :meth:`isokern.IsolationKernel.apply`."""
         check_is_fitted(self)
         fitted = self.kernel_.map_
-        return self._map_blocks("apply", X, np.empty((0, fitted.n_partitionings), dtype=fitted.cell_dtype))
+        return self._map_blocks("apply", X, np.empty((0, len(fitted.starts) - 1), dtype=fitted.cell_dtype))
 
     def transform(self, X: Any) -> Any:
         """Return the features of rows, lazily; see :meth:`isokern.IsolationKernel.transform`."""
@@ -129,6 +135,11 @@ class DaskIsolationKernel(TransformerMixin, RemoteEstimator[IsolationKernel]):
     def n_cells_(self) -> int:
         """The number of cells of a partitioning."""
         return self.kernel_.n_cells_
+
+    @property
+    def n_scales_(self) -> int:
+        """The number of scales of each partitioning."""
+        return self.kernel_.n_scales_
 
 
 def check_drawn(kernel: IsolationKernel) -> None:
