@@ -153,6 +153,12 @@ def test_leaves_that_do_not_fit_the_paths_are_rejected(leaves, cells):
         _core.expand_leaves(leaves, np.zeros((1, 2, 3), dtype=np.uint8), cells, 1)
 
 
+@pytest.mark.parametrize("n_weights", [0, 2, 4])
+def test_scales_that_do_not_divide_the_columns_are_rejected(n_weights):
+    with pytest.raises(ValueError, match="first must have equally many columns for each of the weights"):
+        _core.match_cells(CELLS, CELLS, np.empty((2, 2)), 1, np.ones(n_weights))
+
+
 BAD_SAMPLES = {
     "a point outside": [[0, 2]],
     "a point below 0": [[0, -1]],

@@ -289,6 +289,27 @@ def test_ordered_integers_have_the_order_of_the_numbers(values):
 # Features, similarities, predictions
 
 
+def test_all_scales_are_those_of_the_core(partitioning, dtype, library, table, small_blocks):
+    rows = table.astype(dtype)
+    kernel = IsolationKernel(partitioning, 10, 40, n_scales="auto", sparse_output=False, random_state=0).fit(table)
+    assert_same_cells(kernel, rows, library)
+    X, Y = array_of(library, rows[:50]), array_of(library, rows[50:90])
+    np.testing.assert_allclose(to_numpy(kernel.similarity(X, Y)), kernel.similarity(rows[:50], rows[50:90]), rtol=1e-6)
+    np.testing.assert_array_equal(np.diag(to_numpy(kernel.similarity(X))), 1.0)
+    expected = kernel.transform(rows[:50])
+    for form in (True, False):
+        np.testing.assert_array_equal(to_numpy(kernel.set_params(sparse_output=form).transform(X)), expected)
+
+
+@needs_torch
+def test_numpy_rows_have_the_same_cells_at_all_scales_on_a_device(partitioning, table):
+    kernel = IsolationKernel(partitioning, 10, 300, n_scales="auto", random_state=0).fit(table)
+    expected = kernel.apply(table)
+    cells = kernel.set_params(device="torch:cpu").apply(table)
+    assert cells.dtype == expected.dtype
+    np.testing.assert_array_equal(cells, expected)
+
+
 def test_features_and_similarities_are_those_of_the_core(partitioning, dtype, library, table, small_blocks):
     rows = table.astype(dtype)
     X, Y = array_of(library, rows[:50]), array_of(library, rows[50:90])

@@ -281,6 +281,11 @@ BAD_MODELS = {
     "trees without an array": ("trees", lambda f: f.node(*TREES)["items"].pop()),
     "cells that are not the trees'": ("trees", put("kernel_", "map_", "partitionings", "n_cells", value=2**40)),
     "more cells than nodes can explain": ("kernel", put("map_", "partitionings", "n_cells", value=2**30)),
+    "children with more points than their parent": ("trees", set_at(*TREES, "n_points", at=1, value=100)),
+    "a node without points": ("trees", set_at(*TREES, "n_points", at=-1, value=0)),
+    "no scales": ("trees", put("kernel_", "map_", "n_scales", value=0)),
+    "more scales than cells allow": ("kernel", put("map_", "n_scales", value=2**40)),
+    "text as the number of scales": ("kernel", put("map_", "n_scales", value="auto")),
     "partitionings of another type": (
         "trees",
         put("kernel_", "map_", "partitionings", value={"kind": "same", "as": 0}),

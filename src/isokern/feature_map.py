@@ -35,7 +35,9 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
     ----------
     partitioning : {"tree", "voronoi"} or object, default="tree"
         Isolation trees, Voronoi cells (of the nearest sampled point in Euclidean distance), or your own object with
-        ``fit(X, rng)``, ``apply(X)`` and ``n_cells_``; see the example below.
+        ``fit(X, rng)``, ``apply(X)`` and ``n_cells_``; see the example below. An object that offers scales also has
+        ``n_scales_``; its ``n_cells_`` lists the numbers of cells from coarse to fine, and its ``apply`` returns an
+        array of shape (n, n_scales_).
     n_partitionings : int, default=100
         Number of partitionings, the paper's t. Time and memory are proportional to it; noise falls with its square
         root.
@@ -47,7 +49,8 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         Maximum depth of trees. None isolates every sampled point; "log2" is ceil(log2(n_cells)).
     n_scales : int or "auto", default=1
         Number of scales of each partitioning, from coarse cells to the finest, of which there are n_cells. 1 is the
-        paper's kernel. "auto" is ceil(log4(n_cells)), which is also the limit. See the notes.
+        paper's kernel. "auto" is ceil(log4(n_cells)), which is also the limit, or as many as your own partitioning
+        offers. See the notes.
     scale : {None, "minmax", "standard", "maxabs"}, default=None
         Scaling of the columns, fitted in ``fit`` and applied to all later input. Voronoi cells need columns of similar
         scale; trees do not depend on it. Sparse input supports None and "maxabs".
@@ -87,6 +90,13 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
     A tree sends each category to a random side of a split, by a hash of its name and of the split, so categories that
     come after ``fit`` need no care and cost no memory. Names are compared as text: 1 and 1.0 are "1", True is "true". A
     missing category is a category of its own. A missing number goes to a random side of each split.
+
+    With several scales, a row has one cell at each scale of each partitioning; l = 0 is the coarsest scale. In a tree,
+    it is the first node on the row's path that holds at most n_cells / 4^(l + 1) of the sampled points, or else the
+    leaf. A Voronoi cell at scale l is that of the nearest of the first n_cells / 4^(n_scales - 1 - l) points of the
+    sample. The finest scale has the cells of ``n_scales=1``. The kernel is the mean over the scales of the share of
+    partitionings in which two rows fall into the same cell. Scale l has the weight a_l^2; a_l grows by the factor 1.25
+    from each scale to the next, and the a_l^2 sum to 1.
 
     References
     ----------
@@ -219,8 +229,9 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        cells : ndarray of shape (n, n_partitionings)
-            Cell numbers from 0, in the smallest unsigned dtype that fits.
+        cells : ndarray of shape (n, n_partitionings * n_scales_)
+            Cell numbers from 0, in the smallest unsigned dtype that fits: partitioning by partitioning, the scales of
+            each from coarse to fine.
         """
         check_is_fitted(self)
         return self.apply_rows(engine_of(X).read(self, X))
@@ -232,13 +243,15 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
     def transform(self, X: ArrayLike) -> Any:
         """Return the feature map: 1/sqrt(t) in the column of the row's cell in each partitioning, else 0.
 
+        With several scales, the value is the weight a_l of the scale over sqrt(t).
+
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame, list of dicts} of shape (n, d)
 
         Returns
         -------
-        features : CSR or ndarray of shape (n, n_partitionings * n_cells_)
+        features : CSR or ndarray of shape (n, number of cells of all partitionings and scales)
             float32 for float32 X, else float64. The dot product of two rows is their similarity.
         """
         check_is_fitted(self)
@@ -250,6 +263,8 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
 
     def similarity(self, X: ArrayLike, Y: ArrayLike | None = None) -> NDArray[Any]:
         """Return the kernel matrix: the share of partitionings in which two rows fall into the same cell.
+
+        With several scales, it is the mean of the shares at each scale, weighted by a_l^2.
 
         Parameters
         ----------
