@@ -379,7 +379,7 @@ def test_a_failed_fit_does_not_change_a_fitted_kernel(parameters, bad_rows, X):
 @every_partitioning
 @pytest.mark.parametrize(
     ("name", "value"),
-    {"n_partitionings": 30, "n_cells": 64, "max_depth": 1, "scale": "minmax", "random_state": 1}.items(),
+    {"n_partitionings": 30, "n_cells": 64, "max_depth": 1, "n_scales": 2, "scale": "minmax", "random_state": 1}.items(),
 )
 def test_a_parameter_set_after_fit_does_not_change_the_map(name, value, partitioning, X):
     kernel = IsolationKernel(partitioning, 10, 8, random_state=0).fit(X)

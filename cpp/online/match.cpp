@@ -16,8 +16,8 @@ void match_cells(const Cell *first, std::int64_t n_first, const Cell *second, st
     constexpr std::int64_t kBlock = 64; // rows of `second` that stay in the cache
     const std::int64_t n_scales = std::ssize(weights), stride = n_scales * t;
     const auto weighted = [=](auto count_at) {
-        double sum = 0.0;
-        for (std::int64_t l = 0; l < n_scales; ++l)
+        double sum = weights[0] * static_cast<double>(count_at(0));
+        for (std::int64_t l = 1; l < n_scales; ++l)
             sum += weights[l] * static_cast<double>(count_at(l));
         return sum;
     };
