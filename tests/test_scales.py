@@ -368,7 +368,6 @@ def test_a_user_defined_partitioning_without_scales_has_one(n_scales, X):
         ({"apply": lambda self, X: np.zeros(90, int)}, "Own must return 2 integers for each of 90 rows; got shape"),
         ({"apply": lambda self, X: np.zeros((90, 2))}, "2 integers for each of 90 rows; got .* dtype float64"),
     ],
-    ids=str,
 )
 def test_a_user_defined_partitioning_with_faulty_scales_is_an_error(attributes, message, X):
     own = type("Own", (Intervals,), attributes)()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from isokern.parts import Part, need, need_array
-from isokern.rows import CoreRows, CsrRows, core_rows
+from isokern.rows import CoreRows, CsrRows, as_scipy, core_rows
 from isokern.scaling import Scaling, fitted_scaler
 
 _N_BUCKETS = 2**18  # weights of all categorical columns together
@@ -62,6 +62,8 @@ class LinearTerm(Part):
     def rows(self, table: Any) -> CoreRows:
         """Return the features of a table's rows, without the constant, as float32."""
         rows = core_rows(table, 0, table.shape[0])
+        if isinstance(rows, CsrRows) and self.offset.any():
+            rows = as_scipy(rows).toarray()  # the term was learned from dense rows, in which a zero is not the mean
         if isinstance(rows, CsrRows):
             return rows._replace(values=self._clipped(rows.values * self.factor[rows.columns]))
         scaled = self._clipped((rows - self.offset) * self.factor)
