@@ -109,9 +109,7 @@ class OtherLibrary:
         cells = cells_of_foreign(rows, fitted, n_threads(n_jobs))
         if cells is not None:
             return cells
-        table = to_host(rows.X)
-        check_finite(table, rows.names, allow_nan=rows.allow_nan)
-        return like(fitted.apply(table, n_threads(n_jobs)).astype(np.int32), rows.X)
+        return like(fitted.apply(host_table(rows), n_threads(n_jobs)).astype(np.int32), rows.X)
 
     def check_cells(self, fitted: FittedMap, cells: Any) -> Any:
         """Return cells; raise if they are out of range."""
@@ -159,6 +157,13 @@ class OtherLibrary:
     def check_with(self, X: Any, Y: Any) -> None:
         """Raise unless X and Y have the same library and device."""
         check_same_place(X, Y)
+
+
+def host_table(rows: ForeignRows) -> NDArray[Any]:
+    """Return rows of another library as a table."""
+    table = to_host(rows.X)
+    check_finite(table, rows.names, allow_nan=rows.allow_nan)
+    return table
 
 
 def _scale_by_scale(cells: NDArray[Any], n_scales: int) -> NDArray[Any]:

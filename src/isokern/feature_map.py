@@ -240,6 +240,10 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         """Return the cells of validated rows."""
         return engine_of(rows).apply(self.map_, rows, device=self.device, n_jobs=self.n_jobs)
 
+    def code_rows(self, rows: Any) -> Any:
+        """Return the codes of validated rows, the least that determines their cells."""
+        return engine_of(rows).apply(self.map_.code_map, rows, device=self.device, n_jobs=self.n_jobs)
+
     def transform(self, X: ArrayLike) -> Any:
         """Return the feature map: 1/sqrt(t) in the column of the row's cell in each partitioning, else 0.
 

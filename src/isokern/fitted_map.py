@@ -70,12 +70,18 @@ class FittedMap(Part):
         """The number of columns of ``codes``."""
         return self.n_partitionings * (1 if isinstance(self.partitionings, IsolationTrees) else self.n_scales)
 
+    @cached_property
+    def code_map(self) -> FittedMap:
+        """Map to the codes of rows, the least that determines their cells: the leaves of trees, else the cells."""
+        has_codes = self.n_scales > 1 and isinstance(self.partitionings, IsolationTrees)
+        return FittedMap(self.partitionings, self.scaling) if has_codes else self
+
     def apply(self, table: Any, threads: int) -> NDArray[Any]:
         """Map a table with the compiled core."""
         return self.expand(self.codes(table, threads), threads)
 
     def codes(self, table: Any, threads: int) -> NDArray[Any]:
-        """Return the least that determines the cells of rows: the leaves of trees, (n, t), else the cells."""
+        """Return the codes of rows, see ``code_map``."""
         codes: NDArray[Any] = np.empty((table.shape[0], self.n_codes), dtype=self.cell_dtype)
         for begin, rows in row_blocks(table):
             self.partitionings.apply(self.scaled(rows), codes[begin : begin + n_rows(rows)], threads)

@@ -12,8 +12,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from isokern.arrays import ForeignRows, is_foreign
 from isokern.checks import all_or_nothing, is_integer, n_threads
-from isokern.engines import engine_of
+from isokern.engines import engine_of, host_table
 from isokern.feature_map import IsolationKernel
 from isokern.learners.candidates import FADE, Candidate, candidates_of, fit_stages, kernel_choice
 from isokern.learners.classes import ClassBook
@@ -488,9 +489,10 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
             check_same_map(fitted, self.learned_.model.starts)
             return self.kernel_.apply_rows(rows)
         self.learned_.check_map(fitted, self.linear_term_)
-        has_cells = any(model.scales for model in self.learned_.models)
-        codes = fitted.codes(rows, n_threads(self.n_jobs)) if has_cells else None
-        return Features(fitted, self.linear_term_, codes, rows, n_threads(self.n_jobs))
+        codes = self.kernel_.code_rows(rows) if any(model.scales for model in self.learned_.models) else None
+        source = rows.X if isinstance(rows, ForeignRows) else None
+        table = rows if source is None or self.takes_cells else host_table(rows)
+        return Features(fitted, self.linear_term_, codes, table, n_threads(self.n_jobs), source=source)
 
     def _of_cells(self, cells: Any) -> Any:
         """Return validated cells in the form that the model learns."""
@@ -506,8 +508,13 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         self.learned_.check_map(fitted, None)
         codes = cells
         if fitted.n_codes < cells.shape[1]:  # the leaves of trees tell all cells
-            codes = np.ascontiguousarray(cells[:, fitted.n_scales - 1 :: fitted.n_scales])
-        return Features(fitted, None, codes, None, n_threads(self.n_jobs))
+            codes = cells[:, fitted.n_scales - 1 :: fitted.n_scales]
+        source = None
+        if is_foreign(cells):
+            source = cells
+        else:
+            codes = np.ascontiguousarray(codes)
+        return Features(fitted, None, codes, None, n_threads(self.n_jobs), source=source)
 
     def _known(self, cells: Any) -> Any:
         """Return cells that can be scored; raise unless they can be those of the kernel."""

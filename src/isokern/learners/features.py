@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isokern import _core
+from isokern.arrays import to_host
 from isokern.fitted_map import FittedMap
 from isokern.learners.linear_term import LinearTerm
 from isokern.partitionings import IsolationTrees
@@ -31,7 +32,7 @@ class ScaleCells:
         self._shape, self._chosen = (t, n_scales), chosen
         trees = fitted.partitionings
         self.paths: Any = None  # for trees, the cells of each leaf: (t, n_cells, number of scales)
-        if isinstance(trees, IsolationTrees) and n_scales > 1:
+        if isinstance(trees, IsolationTrees):
             self.paths = np.ascontiguousarray(trees.paths(n_scales)[:, :, chosen])
 
     def of(self, codes: NDArray[Any], threads: int) -> NDArray[Any]:
@@ -65,18 +66,24 @@ class Features:
     table: Any  # the rows themselves, or None where no model has a linear term
     threads: int
     which: Any = None  # rows of the table that these are; they are copied only if a model asks for them
+    source: Any = None  # array of another library, if the rows come from one: results belong there
     _cells: dict[Scales, Any] = field(default_factory=dict, init=False)
     _linear: list[CoreRows] = field(default_factory=list, init=False)
 
     def __len__(self) -> int:
         if self.codes is not None:
-            return len(self.codes)
+            return int(self.codes.shape[0])
         return self.table.shape[0] if self.which is None else len(self.which)
 
     def __getitem__(self, rows: Any) -> Features:
         known = np.arange(len(self)) if self.which is None and isinstance(rows, slice) else self.which
         which = rows if known is None else known[rows]
         return replace(self, codes=None if self.codes is None else self.codes[rows], which=which)
+
+    def on_host(self) -> Features:
+        """Return the features with codes as NumPy arrays."""
+        codes = None if self.codes is None else self.fitted.code_map.check_cells(to_host(self.codes))
+        return replace(self, codes=codes, source=None)
 
     def cells(self, scales: Scales) -> NDArray[Any]:
         """Return the cells of some scales."""

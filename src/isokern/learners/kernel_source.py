@@ -68,8 +68,9 @@ class KernelSource(NamedTuple):
 
     @property
     def _flat(self) -> dict[str, Any]:
-        """Parameters of the kernel that the learner has."""
-        return {name: getattr(self.learner, name) for name in _defaults(self.learner.__class__)}
+        """Parameters of the kernel that the learner has; one that is open means a single scale."""
+        flat = {name: getattr(self.learner, name) for name in _defaults(self.learner.__class__)}
+        return flat | ({"n_scales": 1} if flat.get("n_scales") == "auto" else {})
 
     def unfitted(self, rng: np.random.RandomState, **chosen: Any) -> IsolationKernel:
         """Return an unfitted kernel; one made from flat parameters gets a seed drawn from ``rng``.

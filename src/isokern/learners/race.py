@@ -105,7 +105,12 @@ class Race(ClassScores):
 
     def scores(self, cells: Features, n_jobs: int | None, copies: Copies | None = None) -> Any:
         """Return the leader's scores of rows, (n,) for two classes, else (n, n_classes), and make ``copies``."""
-        return self.book.of_classes(self.model.score(cells, self.clock, copies))
+        model = self.model
+        if cells.source is None:
+            return self.book.of_classes(model.score(cells, self.clock, copies))
+        scores = model.foreign_score(cells, self.clock)
+        _core.copy_model(self.clock, copies or [])
+        return self.book.of_classes(scores)
 
     def probabilities(self, cells: Features, loss: str, n_jobs: int | None) -> Any:
         """Return the leader's probability of each class, (n, n_classes)."""

@@ -10,12 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isokern import _core
+from isokern.arrays import like
+from isokern.devices.scores import foreign_scores
 from isokern.fitted_map import FittedMap
 from isokern.learners.classes import Rearrangement
 from isokern.learners.clock import Clock
 from isokern.learners.commits import Copies
 from isokern.learners.features import Features, Scales, scale_cells
 from isokern.learners.steps import SCHEDULES, Steps
+from isokern.partitionings import IsolationTrees
 from isokern.parts import Part, need, need_array
 
 Floats = NDArray[np.float32]
@@ -95,6 +98,24 @@ class ScaleWeights(Part):
             made = (copies or []) if begin + _ROWS_PER_LOCK >= n else []
             self._score_block(features if n <= _ROWS_PER_LOCK else features[part], fold, guard, scores[part], made)
         return scores
+
+    def foreign_score(self, features: Features, guard: Clock) -> Any:
+        """Return the scores of rows in the library and on the device that they come from.
+
+        Cells of trees are scored there, all else by the compiled core.
+        """
+        if self.values is None or not isinstance(features.fitted.partitionings, IsolationTrees):
+            return like(self.score(features.on_host(), guard), features.source)
+        if self._fold is None or self._fold.values is None or self._fold.rounds != self.clock.rounds:
+            self._fold = self._fold_now(scale_cells(features.fitted, self.scales), guard, features.threads)
+        fold: Any = self._fold
+        scores = foreign_scores(features.codes, fold)
+        if fold.linear_values is None:
+            return scores
+        linear = np.empty((len(features), self.n_columns))
+        rows = (*features.linear_part, fold.linear_values, guard, linear, features.threads)
+        _core.score_scales(None, None, 1, None, *rows)
+        return scores + like(linear, scores)
 
     def _score_block(self, features: Features, fold: Fold | None, guard: Clock, scores: Table, copies: Copies) -> None:
         cells, starts, n_scales = None, None, 1
@@ -201,5 +222,21 @@ class Fold:
     def __init__(self, source: Floats, rounds: int) -> None:
         self.source, self.rounds, self.n_scored = source, rounds, 0
         self.values: Table | None = None
-        self.starts: NDArray[np.int64] | None = None
+        self.starts: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
         self.linear_values: Floats | None = None
+
+    # For isokern.devices.scores: a score is ``factor`` times the sum of a row's entries of ``table``.
+
+    @property
+    def clock(self) -> Clock:
+        """Rounds for which the weights are valid."""
+        return Clock(max(0, self.rounds))
+
+    @property
+    def factor(self) -> float:
+        """Factor from the sum of a row's weights to its score."""
+        return 1.0 / (len(self.starts) - 1)
+
+    def table(self) -> Any:
+        """Return the weights."""
+        return self.values
