@@ -158,8 +158,12 @@ def weights_of(model):
 
 def same_model(one, other):
     """Return whether two models have learned the same, bit for bit."""
-    first, second = one.learned_.model, other.learned_.model
-    tables = [(getattr(first, name), getattr(second, name)) for name in ("values", "sums", "squares")]
+    pairs = zip(*(getattr(model.learned_, "models", [model.learned_.model]) for model in (one, other)), strict=True)
+    return all(_same_weights(first, second) for first, second in pairs)
+
+
+def _same_weights(first, second):
+    tables = [(getattr(first, name), getattr(second, name)) for name in first.in_place]
     is_same = [a is b is None or np.array_equal(a, b) for a, b in tables]
     return all(is_same) and first.clock.state() == second.clock.state()
 

@@ -52,7 +52,7 @@ def test_the_most_probable_class_is_the_predicted_one(seed, n_classes, **options
 @pytest.mark.parametrize("scale", [1e-6, 1e2, 1e4])
 def test_the_most_probable_class_is_the_predicted_one_for_scores_of_any_size(scale, n_classes, loss):
     X, y = make_rows(200, n_classes)
-    model = IKOGDClassifier(loss=loss, **SMALL).fit(X, y)
+    model = IKOGDClassifier(loss=loss, schedule="adagrad", **SMALL).fit(X, y)
     model.learned_.model.values *= scale
     assert np.array_equal(model.classes_[model.predict_proba(X).argmax(axis=1)], model.predict(X))
 

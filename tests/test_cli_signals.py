@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import isokern
 from command_line import (
@@ -60,6 +61,7 @@ def assert_learned(path, n_rows, *, are_text=False):
     X, y = make_table(N_ROWS)
     twin = isokern.IKOGDClassifier(n_partitionings=10, n_cells=16, n_initial=INITIAL, random_state=0)
     labels = np.where(y > 0, "same", "other") if are_text else y
+    X = X if are_text else sparse.csr_array(X)  # as files in the LIBSVM format are read
     list(prequential(twin, blocks(X[:n_rows], labels[:n_rows], BLOCK, initial=INITIAL)))
     assert np.array_equal(isokern.load(path).decision_function(X), twin.decision_function(X))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -251,7 +252,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("delay", [0, 2])
-@pytest.mark.parametrize("make", [stream_learner, BernoulliNB])
+@pytest.mark.parametrize("make", [partial(stream_learner, linear=False), BernoulliNB])
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_rows_may_have_many_forms(form, make, delay):
     X, y = make_rows(240)

@@ -27,7 +27,7 @@ def make_search(**options):
 
 
 def plain_learner(**options):
-    return IKOGDClassifier(**{"n_partitionings": 6, "random_state": SEED} | options)
+    return IKOGDClassifier(**{"n_partitionings": 6, "schedule": "adagrad", "random_state": SEED} | options)
 
 
 def check_against_grid_search(X, y, *, cv=3, scoring=None, rates=None, **options):

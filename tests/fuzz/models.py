@@ -28,7 +28,8 @@ from isokern.persistence import ESTIMATORS, load, save
 from learning import SMALL, make_rows
 
 MODELS = {
-    "trees": IKOGDClassifier(**SMALL, scale="minmax", n_initial=50),
+    "trees": IKOGDClassifier(**SMALL, scale="minmax", schedule="adagrad", n_initial=50),
+    "race": IKOGDClassifier(n_partitionings=4, random_state=0, n_initial=50),
     "holding rows": IKOGDClassifier(**SMALL, n_initial=5000),
     "categories": IKOGDClassifier(**SMALL, categorical_features=[1], n_initial=50),
     "categories, holding rows": IKOGDClassifier(**SMALL, categorical_features=[1], n_initial=5000),

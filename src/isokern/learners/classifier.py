@@ -262,7 +262,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
     def _read_cells(self, cells: Any, y: Any, classes: Any, sample_weight: Any) -> tuple[Batch, bool]:
         """Return the cells still to be learned, and whether there may be new classes among them."""
         kernel = KernelSource(self).for_cells()
-        known = read_cells(kernel, cells)
+        known = cells if isinstance(cells, Features) else read_cells(kernel, cells)
         batch = Batch(known, read_labels(self, y, known), read_weights(sample_weight, known))
         if hasattr(self, "learned_"):
             return batch._replace(table=self._of_cells(known)), self._has_new(batch.targets, classes)
@@ -420,7 +420,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
     def predict_cells(self, cells: ArrayLike) -> NDArray[Any]:
         """Return the labels of rows given as cells; see ``partial_fit_cells``."""
         scores = self.decision_function_cells(cells)
-        return engine_of(cells).labels(scores, self.classes_)
+        return engine_of(scores).labels(scores, self.classes_)
 
     @one_view
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -495,8 +495,11 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         return Features(fitted, self.linear_term_, codes, table, n_threads(self.n_jobs), source=source)
 
     def _of_cells(self, cells: Any) -> Any:
-        """Return validated cells in the form that the model learns."""
+        """Return validated cells, or what ``map_rows`` returned, in the form that the model learns."""
         fitted = self.kernel_.map_
+        if isinstance(cells, Features):
+            need(cells.fitted is fitted, "cells must be those of kernel_")
+            return cells
         if not isinstance(self.learned_, Race):
             check_same_map(fitted, self.learned_.model.starts)
             return cells
@@ -519,7 +522,8 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
     def _known(self, cells: Any) -> Any:
         """Return cells that can be scored; raise unless they can be those of the kernel."""
         check_is_fitted(self, "kernel_")
-        return self._of_cells(engine_of(cells).check_cells(self.kernel_.map_, cells))
+        is_mapped = isinstance(cells, Features)
+        return self._of_cells(cells if is_mapped else engine_of(cells).check_cells(self.kernel_.map_, cells))
 
     @property
     def takes_cells(self) -> bool:
@@ -528,10 +532,13 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         return all(model.linear_values is None for model in models)
 
     @one_view
-    def map_rows(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the cells of rows, of shape (n, n_partitionings), for the methods that take cells."""
+    def map_rows(self, X: ArrayLike) -> Any:
+        """Return rows for the methods that take cells, so that they are mapped only once.
+
+        These are cells, of shape (n, n_partitionings), or an object for models of several scales or a linear term.
+        """
         check_is_fitted(self, "kernel_")
-        return self.kernel_.apply_rows(engine_of(X).read(self, X))
+        return self._mapped(engine_of(X).read(self, X))
 
     # -- checks
 
