@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from multiprocessing import Pipe
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.datasets import make_classification
 
-from isokern import IsolationKernel
+from isokern import IKOGDClassifier, IsolationKernel
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 if not FOLDER.exists():
     pytest.skip("there are no benchmarks beside the tests", allow_module_level=True)
 sys.path.insert(0, str(FOLDER))
 try:
+    import contenders
+    import datasets
+    import defaults
+    import defaults_page
     import measuring
     import peak
     import peers
@@ -192,3 +200,185 @@ def test_a_figure_of_missing_values_is_drawn(tmp_path):
     rows = [{"table": table, "learner": learner, "points": points} for table in "ab" for learner in "cd"]
     real_tables.draw(rows, tmp_path / "tables.png")
     assert (tmp_path / "tables.png").read_bytes().startswith(b"\x89PNG")
+
+
+# Defaults
+
+
+GRID = [{"n_cells": psi, "schedule": "adagrad", "learning_rate": 2.0} for psi in (16, 64)]
+PLAN = defaults.FULL | {"t": [25, 400]}
+
+
+def learner_rows(**accuracies):
+    """Return a row of peers; a learner without an accuracy has not finished."""
+    metrics = {"fit": 1.0, "predict": 0.1, "log_loss": 0.2, "calibration_error": 0.01}
+    found = {
+        name: metrics | {"accuracy": value} if value else {"failed": "over 9 s"} for name, value in accuracies.items()
+    }
+    names = {"default": contenders.DEFAULT, "before": contenders.BEFORE}
+    return {names.get(name, name): values for name, values in found.items()}
+
+
+@pytest.mark.parametrize("n_rows", [10, 100, 1_000_000])
+def test_a_grid_has_at_most_40_different_settings_whose_cells_are_at_most_the_rows(n_rows, monkeypatch):
+    def with_all_scales_and_linear_term(n_scales="auto", linear="auto"):
+        """Stand for a classifier that has these parameters."""
+
+    few = defaults.settings(n_rows)
+    monkeypatch.setattr(defaults, "IKOGDClassifier", with_all_scales_and_linear_term)
+    grid = defaults.settings(n_rows)
+    assert len(few) <= len(grid) <= 40
+    assert len({str(setting) for setting in grid}) == len(grid)
+    assert max(setting["n_cells"] for setting in grid) <= n_rows
+    assert any({"n_scales", "linear"} <= setting.keys() for setting in grid)
+
+
+def test_settings_of_the_same_cells_share_a_map_and_equal_those_that_draw_it_alone():
+    X, y = make_classification(300, random_state=0)
+    data = X[:200], y[:200], X[200:], y[200:]
+    found = list(defaults.grid_results(GRID, data, seed=3))
+    kernel = IsolationKernel(n_cells=16, random_state=3).fit(data[0])
+    alone = IKOGDClassifier(kernel=kernel, schedule="adagrad", learning_rate=2.0, random_state=3)
+    np.testing.assert_array_equal(found[0], alone.fit(*data[:2]).predict(data[2]) == data[3])
+
+
+def test_the_best_setting_is_chosen_on_some_rows_and_measured_on_the_others():
+    is_chosen_on = np.array([True, True, False, False, False, False])
+    shares = np.array([[0, 1, 1, 1, 1, 1], [1, 1, 0, 1, 0.5, 1]])
+    row = defaults.judged(GRID, shares, np.array([0, 0, 0, 1, 0.5, 0]), np.ones(6), is_chosen_on)
+    assert row["setting"] == GRID[1]
+    assert (row["default"], row["before"], row["best"], row["loss"]) == (0.375, 1.0, 0.625, 0.25)
+    assert row["error"] == pytest.approx(np.std([0, 0, 0, 1]) / 2)
+
+
+def test_losses_are_judged_on_large_data_sets_by_points_or_two_standard_errors():
+    row = {"default": 0.9, "before": 0.8, "best": 0.92, "setting": GRID[0], "grid": GRID, "loss": 0.02}
+    sizes = {"tiny": ([20, 9], 0.001), "noisy": ([2400, 600], 0.01), "clear": ([2400, 600], 0.009)}
+    rows = [row | {"data": name, "rows": n, "error": error} for name, (n, error) in sizes.items()]
+    lines = list(defaults_page.hindsight_lines(rows, PLAN))
+    assert (
+        lines[2]
+        == "| tiny | 20 | 5 | 0.9000 | 0.8000 | 0.9200 | n_cells 16, adagrad, learning_rate 2.0 | 2.00 | 0.10 |"
+    )
+    assert lines[-2] == "- mean loss at most 0.2 points: 2.00 (12.00 before) **missed**"
+    assert lines[-1].endswith("2.00 on noisy; more than that on: clear **missed**")
+
+
+def test_seeds_are_averaged_and_a_slow_or_failed_run_is_not_repeated():
+    plan = {"seeds": 3, "slow": 10}
+    assert defaults.repeated(lambda seed: {"fit": float(seed)}, plan) == {"fit": 1.0, "seeds": 3}
+    assert defaults.repeated(lambda seed: {"fit": 9.0, "predict": 2.0}, plan)["seeds"] == 1
+    assert defaults.repeated(lambda seed: {"failed": "over 9 s"}, plan) == {"failed": "over 9 s"}
+
+
+def test_peers_are_said_to_be_ahead_by_the_numbers():
+    accuracies = {
+        "boosted": {"default": 0.9, "before": 0.9, "LinearSVC": 0.902, "LightGBM": 0.95, "HistGradientBoosting": None},
+        "ours": {"default": 0.9, "before": 0.9, "LinearSVC": 0.8, "LightGBM": 0.89, "ExtraTrees": 0.91},
+        "wide": {"default": 0.9, "before": 0.9, "LinearSVC": 0.91},
+    }
+    rows = [{"data": name, "learners": learner_rows(**values)} for name, values in accuracies.items()]
+    text = "\n".join(defaults_page.peer_lines(rows, PLAN))
+    assert "| boosted | HistGradientBoosting | over 9 s | – | – | – | – |" in text
+    assert "| boosted | LightGBM | 0.9500 | 0.2000 | 0.0100 | 1.00 | 0.10 |" in text
+    assert "The best booster is more than 0.3 points ahead of the default on: boosted (5.0)." in text
+    assert "The default is more than 0.3 points ahead of all boosters on: ours (1.0)." in text
+    assert "No booster was run, or finished, on: wide." in text
+    assert "further below on: wide (1.0) **missed**" in text
+    assert text.endswith(
+        "calibration error no worse than before: mean 0.0100, was 0.0100; worse by more than 0.002 on: none"
+    )
+
+
+def test_gains_are_points_per_doubling_of_the_seconds():
+    found = [{"accuracy": 0.8, "fit": 1.0}, {"accuracy": 0.9, "fit": 4.0}, {"accuracy": 0.89, "fit": 8.0}]
+    assert defaults_page.gains(found) == pytest.approx([5.0, -1.0])
+
+
+OUTCOMES = [
+    (("loaded", {"accuracy": 1.0}), {"accuracy": 1.0}),
+    (("loaded",), {"failed": "over 0 s"}),
+    ((), {"failed": "failed"}),
+]
+
+
+@pytest.mark.parametrize(("sent", "expected"), OUTCOMES)
+def test_a_contender_is_killed_whether_it_sends_a_result_hangs_or_dies(sent, expected, monkeypatch):
+    context, process = Mock(Pipe=Pipe), Mock()
+
+    def start(target, args):
+        for message in sent:
+            args[0].send(message)
+        process.sender = args[0] if not sent else os.dup(args[0].fileno())  # a process that dies closes its end
+        return process
+
+    context.Process = start
+    monkeypatch.setattr(contenders, "get_context", lambda method: context)
+    assert contenders.run("any", "any", None, 0, 0) == expected
+    assert [call[0] for call in process.method_calls] == ["start", "kill", "join"]
+    if sent:
+        os.close(process.sender)
+
+
+def test_a_contender_runs_in_a_process_of_its_own(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    found = contenders.run(contenders.DEFAULT, "iris", None, None, 0)
+    assert found.keys() == {"accuracy", "fit", "predict", *contenders.METRICS}
+    assert found["accuracy"] > 0.8
+
+
+@pytest.mark.parametrize("name", datasets.BUNDLED)
+def test_data_without_an_official_split_are_split_80_to_20_always_in_the_same_way(name):
+    X, y, X_test, y_test = datasets.load(name)
+    assert len(y_test) / (len(y) + len(y_test)) == pytest.approx(0.2, abs=0.01)
+    assert len(np.unique(y)) == len(np.unique(y_test))
+    np.testing.assert_array_equal(X, datasets.load(name)[0])
+    sample = datasets.some_rows((X, y, X_test, y_test), 50)
+    assert [len(part) for part in sample] == [50, 50, len(y_test), len(y_test)]
+
+
+FRAME = pd.DataFrame({"word": ["a", "b", None, "c"] * 30, "number": np.arange(120.0)})
+NUMBERS = np.random.default_rng(0).normal(size=(120, 3))
+
+
+@pytest.mark.parametrize("X", [FRAME, NUMBERS, sparse.csr_matrix(NUMBERS)], ids=["frame", "dense", "CSR"])
+@pytest.mark.parametrize("name", [name for name in contenders.CONTENDERS if not name.startswith("LightGBM")])
+def test_a_contender_learns_what_it_is_said_to_take(name, X):
+    if contenders.CONTENDERS[name].takes(X):
+        y = np.array(["no", "yes"] * 60)
+        found = contenders.measure(name, (X, y, X[:50], y[:50]), seed=0)
+        assert found["accuracy"] > 0.4
+        assert ("log_loss" in found) == (name not in {"LinearSVC", "SVC", "Nystroem + SGD"})
+
+
+def test_bytes_of_a_model_are_those_of_its_arrays_each_once():
+    class Holder:
+        def __init__(self, **parts):
+            vars(self).update(parts)
+
+    array = np.zeros(100)
+    assert defaults.array_bytes(Holder(a=array, b={"c": [array[:10], (array,)]}, d=Holder(e=np.zeros(5, "u1")))) == 805
+
+
+def test_a_page_has_the_measured_sections_and_their_figures(tmp_path):
+    metrics = {"fit": 1.0, "predict": 0.1, "memory": 2e6, "file": 1e6}
+    by_t = [{"t": 100, "accuracy": 0.9, "fit": 1.0}, {"t": 400, "accuracy": 0.92, "fit": 4.0}]
+    both = (contenders.DEFAULT, contenders.BEFORE)
+    rows = {
+        "peers": {"data": "a9a", "learners": learner_rows(default=0.849, before=0.84, LightGBM=None)},
+        "partitionings": {"data": "letter", "learners": dict.fromkeys(both, by_t)},
+        "cost": {"data": "covertype", "learners": {both[0]: metrics | {"fit": 2.5}, both[1]: metrics}},
+    }
+    record = {
+        section: {**measuring.environment(), "plan": PLAN, "rows": {row["data"]: row | {"commit": "abc"}}}
+        for section, row in rows.items()
+    }
+    page = "\n".join(defaults_page.page_of(record, tmp_path / "defaults").lines)
+    assert "hindsight" not in page
+    assert "- a9a at least 0.848: 0.8490\n" in page
+    assert "- letter at t = 100 as high as before at t = 400: 0.9000, was 0.9200 **missed**" in page
+    assert "| covertype | isokern, default | 2.50 | 0.100 | 2.0 | 1.0 |" in page
+    assert "- covertype: fit at most 2 times before: 2.50 **missed**" in page
+    for figure in ("defaults", "defaults-t"):
+        assert f"]({figure}.png)" in page
+        assert (tmp_path / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
