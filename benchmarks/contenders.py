@@ -149,24 +149,29 @@ def measure(name, data, seed):
     return {"accuracy": record.accuracy, "fit": record.fit_seconds, "predict": record.predict_seconds, **record.metrics}
 
 
-def run(name, data_name, n_rows, limit, seed):
-    """Return what ``measure`` does in a new process, or why it did not: {"failed": reason}."""
+def runs(name, data_name, n_rows, limit, n_seeds):
+    """Yield what ``measure`` returns for each seed in a new process; {"failed": reason} ends it."""
     context = get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_work, args=(sender, name, data_name, n_rows, seed))
+    process = context.Process(target=_work, args=(sender, name, data_name, n_rows, n_seeds))
     process.start()
     sender.close()  # so that the end of the process is seen
     try:
         receiver.recv()  # loaded
-        return receiver.recv() if receiver.poll(limit) else {"failed": f"over {limit} s"}
+        for _ in range(n_seeds):
+            if not receiver.poll(limit):
+                yield {"failed": f"over {limit} s"}
+                return
+            yield receiver.recv()
     except EOFError:
-        return {"failed": "failed"}  # the process has printed why, unless it was killed for lack of memory
+        yield {"failed": "failed"}  # the process has printed why, unless it was killed for lack of memory
     finally:
         process.kill()
         process.join()
 
 
-def _work(sender, name, data_name, n_rows, seed):
+def _work(sender, name, data_name, n_rows, n_seeds):
     data = datasets.some_rows(datasets.load(data_name), n_rows, n_rows)
     sender.send("loaded")
-    sender.send(measure(name, data, seed))
+    for seed in range(n_seeds):
+        sender.send(measure(name, data, seed))

@@ -19,6 +19,7 @@ import math
 import sys
 import tempfile
 import time
+from contextlib import closing
 from functools import cache, partial
 from pathlib import Path
 
@@ -146,16 +147,16 @@ def judged(grid, shares, default, before, is_chosen_on):
 # -- peers
 
 
-def repeated(work, plan):
-    """Return the means of what ``work(seed)`` returns for each seed, of the first seed alone if it is slow."""
-    runs = []
-    for seed in range(plan["seeds"]):
-        runs.append(work(seed))
-        if "failed" in runs[-1]:
-            return runs[-1]
-        if runs[-1]["fit"] + runs[-1].get("predict", 0) > plan["slow"]:
+def averaged(runs, slow):
+    """Return the mean of each value over the runs, of the first run alone if it is slow; a failed run as it is."""
+    done = []
+    for run in runs:
+        if "failed" in run:
+            return run
+        done.append(run)
+        if run["fit"] + run.get("predict", 0) > slow:
             break
-    return {key: float(np.mean([run[key] for run in runs])) for key in runs[0]} | {"seeds": len(runs)}
+    return {key: float(np.mean([run[key] for run in done])) for key in done[0]} | {"seeds": len(done)}
 
 
 def measure_peers(name, plan):
@@ -164,7 +165,8 @@ def measure_peers(name, plan):
     for learner, contender in CONTENDERS.items():
         if contender.takes(X):
             progress("peers:", name, "by", learner)
-            found[learner] = repeated(partial(contenders.run, learner, name, plan["n_rows"], plan["limit"]), plan)
+            with closing(contenders.runs(learner, name, plan["n_rows"], plan["limit"], plan["seeds"])) as runs:
+                found[learner] = averaged(runs, plan["slow"])
     return {"data": name, "learners": found}
 
 
@@ -178,7 +180,8 @@ def measure_partitionings(name, plan):
     for t in plan["t"]:
         progress("partitionings:", name, "t =", t)
         for learner, of_learner in found.items():
-            of_learner.append({"t": t} | repeated(partial(accuracy_of, learner, data, t), plan))
+            runs = (accuracy_of(learner, data, t, seed) for seed in range(plan["seeds"]))
+            of_learner.append({"t": t} | averaged(runs, plan["slow"]))
     return {"data": name, "learners": found}
 
 
@@ -248,14 +251,14 @@ SECTIONS = {
 }
 
 
-def read_options():
+def read_options(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", choices=SECTIONS)
     parser.add_argument("--data", nargs="+", metavar="NAME")
     parser.add_argument("--save", metavar="STEM")
     parser.add_argument("--resume", action="store_true")
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
 def saved_record(stem):
@@ -264,8 +267,8 @@ def saved_record(stem):
     return json.loads(path.read_text()) if stem and path.exists() else {}
 
 
-def main():
-    options = read_options()
+def main(arguments=None):
+    options = read_options(arguments)
     plan, data = (QUICK, QUICK_DATA) if options.quick else (FULL, DATA)
     record, where = saved_record(options.save), environment()
     warn_if_busy(where)
@@ -275,11 +278,8 @@ def main():
             if (options.data and name not in options.data) or (options.resume and name in rows):
                 continue
             rows[name] = {**SECTIONS[section](name, plan), "commit": where["commit"]}
-            record[section] = {
-                **where,
-                "plan": plan,
-                "rows": {known: rows[known] for known in data[section] if known in rows},
-            }
+            in_order = {known: rows[known] for known in data[section] if known in rows}
+            record[section] = {**where, "plan": plan, "rows": in_order}
             if options.save:
                 page_of(record, options.save).save(options.save, record)
     print(*page_of(record).lines, sep="\n")

@@ -264,11 +264,14 @@ def test_losses_are_judged_on_large_data_sets_by_points_or_two_standard_errors()
     assert lines[-1].endswith("2.00 on noisy; more than that on: clear **missed**")
 
 
-def test_seeds_are_averaged_and_a_slow_or_failed_run_is_not_repeated():
-    plan = {"seeds": 3, "slow": 10}
-    assert defaults.repeated(lambda seed: {"fit": float(seed)}, plan) == {"fit": 1.0, "seeds": 3}
-    assert defaults.repeated(lambda seed: {"fit": 9.0, "predict": 2.0}, plan)["seeds"] == 1
-    assert defaults.repeated(lambda seed: {"failed": "over 9 s"}, plan) == {"failed": "over 9 s"}
+def test_seeds_are_averaged_and_a_slow_or_failed_run_is_the_last():
+    assert defaults.averaged([{"fit": 1.0}, {"fit": 3.0}], slow=3) == {"fit": 2.0, "seeds": 2}
+    assert defaults.averaged([{"fit": 2.0, "predict": 2.0}, {"fit": 0.0}], slow=3) == {
+        "fit": 2.0,
+        "predict": 2.0,
+        "seeds": 1,
+    }
+    assert defaults.averaged([{"failed": "over 9 s"}, {"fit": 1.0}], slow=3) == {"failed": "over 9 s"}
 
 
 def test_peers_are_said_to_be_ahead_by_the_numbers():
@@ -295,15 +298,16 @@ def test_gains_are_points_per_doubling_of_the_seconds():
     assert defaults_page.gains(found) == pytest.approx([5.0, -1.0])
 
 
+FOUND = {"accuracy": 1.0}
 OUTCOMES = [
-    (("loaded", {"accuracy": 1.0}), {"accuracy": 1.0}),
-    (("loaded",), {"failed": "over 0 s"}),
-    ((), {"failed": "failed"}),
+    (("loaded", FOUND, FOUND), [FOUND, FOUND]),
+    (("loaded", FOUND), [FOUND, {"failed": "over 0 s"}]),
+    ((), [{"failed": "failed"}]),
 ]
 
 
 @pytest.mark.parametrize(("sent", "expected"), OUTCOMES)
-def test_a_contender_is_killed_whether_it_sends_a_result_hangs_or_dies(sent, expected, monkeypatch):
+def test_a_contender_is_killed_whether_it_finishes_hangs_or_dies(sent, expected, monkeypatch):
     context, process = Mock(Pipe=Pipe), Mock()
 
     def start(target, args):
@@ -314,7 +318,7 @@ def test_a_contender_is_killed_whether_it_sends_a_result_hangs_or_dies(sent, exp
 
     context.Process = start
     monkeypatch.setattr(contenders, "get_context", lambda method: context)
-    assert contenders.run("any", "any", None, 0, 0) == expected
+    assert list(contenders.runs("any", "any", None, 0, 2)) == expected
     assert [call[0] for call in process.method_calls] == ["start", "kill", "join"]
     if sent:
         os.close(process.sender)
@@ -322,7 +326,7 @@ def test_a_contender_is_killed_whether_it_sends_a_result_hangs_or_dies(sent, exp
 
 def test_a_contender_runs_in_a_process_of_its_own(monkeypatch):
     monkeypatch.syspath_prepend(FOLDER)
-    found = contenders.run(contenders.DEFAULT, "iris", None, None, 0)
+    (found,) = contenders.runs(contenders.DEFAULT, "iris", None, None, 1)
     assert found.keys() == {"accuracy", "fit", "predict", *contenders.METRICS}
     assert found["accuracy"] > 0.8
 
@@ -382,3 +386,22 @@ def test_a_page_has_the_measured_sections_and_their_figures(tmp_path):
     for figure in ("defaults", "defaults-t"):
         assert f"]({figure}.png)" in page
         assert (tmp_path / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_cut_run_goes_on_and_joins_what_was_saved(tmp_path, monkeypatch, capsys):
+    cost = {"fit": 1.0, "predict": 0.1, "memory": 2e6, "file": 1e6}
+    measured = []
+
+    def measure(name, plan):
+        measured.append(name)
+        return {"data": name, "learners": dict.fromkeys((contenders.DEFAULT, contenders.BEFORE), cost)}
+
+    monkeypatch.setitem(defaults.SECTIONS, "cost", measure)
+    command = ["--only", "cost", "--save", str(tmp_path / "page")]
+    defaults.main([*command, "--data", defaults_page.STREAM])
+    defaults.main([*command, "--resume"])
+    assert measured == [defaults_page.STREAM, *defaults.DATA["cost"][:2]]
+    page = (tmp_path / "page.md").read_text()
+    assert capsys.readouterr().out.endswith(page)
+    assert page.count("| isokern, default |") == 3
+    assert page.index("| mnist") < page.index(f"| {defaults_page.STREAM}")
