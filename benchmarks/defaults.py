@@ -105,8 +105,8 @@ def grid_results(grid, data, seed):
         return IsolationKernel(n_cells=n_cells, random_state=seed).fit(data[0])
 
     for setting in grid:
-        is_plain = setting.keys() == step_setting(*CELLS[:3]).keys()
-        options = setting | {"n_cells": "auto", "kernel": kernel(setting["n_cells"])} if is_plain else setting
+        has_own = not {"n_scales", "linear"}.isdisjoint(setting)
+        options = setting if has_own else setting | {"n_cells": "auto", "kernel": kernel(setting["n_cells"])}
         yield is_right(IKOGDClassifier(**options, random_state=seed), data)
 
 
