@@ -62,6 +62,9 @@ def _facts(file: str, model: Any) -> dict[str, Any]:
     for name in ("n_features_in_", "n_support_", "best_params_"):
         if hasattr(model, name):
             facts[name] = getattr(model, name)
+    selection = getattr(model, "selection_", None)
+    if selection is not None:
+        facts["leader of the race"] = selection["leader"]
     kernel = getattr(model, "kernel_", model)
     if hasattr(kernel, "n_cells_"):
         facts["n_cells_"] = kernel.n_cells_

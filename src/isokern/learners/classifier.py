@@ -32,6 +32,10 @@ from isokern.parts import need
 from isokern.rows import input_tags, read_rows
 
 _MANY_CLASSES = 100  # integers beyond look like a regression
+_NO_LINEAR_TERM = (
+    "linear must be False for cells, which say nothing about the columns of rows; got a model with a linear term. Give "
+    "it the rows themselves, or linear=False."
+)
 
 
 class IKOGDClassifier(ClassifierMixin, BaseEstimator):
@@ -41,26 +45,40 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
     mean of the weights of these t cells. A row that violates the margin takes one gradient step on the weights of its
     own cells. More than two classes are learned one-vs-rest.
 
-    Choose it for large data sets and streams that a linear model underfits. ``n_cells`` matters most: tune it with
-    :class:`IKOGDClassifierCV`. Set ``average=True`` with ``schedule="constant"`` if labels are noisy. Choose
-    :class:`IKSVC` instead if all rows fit into memory and you want the optimum of the SVM objective.
+    Nothing needs to be tuned: by default, several candidates learn at once, on cells of all sizes from coarse to fine,
+    on a linear term, or on both. Each row is predicted by all before they learn it, and the one with the fewest errors
+    wins; see ``selection_`` and the notes.
+
+    Choose it for tables and streams, also large ones. Choose :class:`IKSVC` instead if all rows fit into memory and you
+    want the optimum of the SVM objective.
 
     ``IKOGDClassifier(schedule="constant", average=False, n_passes=1, shuffle=False)`` is the learner of the paper [1]_.
 
     Parameters
     ----------
-    partitioning, n_partitionings, n_cells, max_depth, scale, categorical_features, device
+    partitioning, n_partitionings, max_depth, scale, categorical_features, device
         Parameters of the kernel, see :class:`IsolationKernel`.
+    n_cells : int or "auto", default="auto"
+        Number of cells of a partitioning, the paper's psi. "auto" is n / 16 rounded to a power of two, at most 16,384,
+        of which the race also uses coarser scales; without a race it is n / 32. A number means these cells alone.
+    n_scales : int or "auto", default="auto"
+        Number of scales of each partitioning, see :class:`IsolationKernel`. "auto" leaves them to the race; without a
+        race it is 1.
+    linear : bool or "auto", default="auto"
+        Whether to add a linear term to the kernel: standardised columns (sparse rows are only divided), hashed
+        categories and an intercept. "auto" leaves it to the race; without a race it is False.
     kernel : IsolationKernel or None, default=None
         Kernel to use instead of these parameters. A fitted kernel is used as is, so that many estimators can share one
         feature map; wrap it in ``sklearn.frozen.FrozenEstimator`` to keep it fitted through ``clone``.
     loss : {"hinge", "squared_hinge", "logistic"}, default="hinge"
         Loss function of a score.
-    schedule : {"adagrad", "constant", "decaying"}, default="adagrad"
-        Step sizes. "adagrad" [2]_ divides the learning rate of each cell by the root of the cell's summed squared
-        gradients; "decaying" divides it by the root of the number of rows seen.
+    schedule : {"auto", "adagrad", "constant", "decaying"}, default="auto"
+        Step sizes. "auto" leaves them to the race; without a race it is "adagrad". "adagrad" [2]_ divides the learning
+        rate of each cell by the root of the cell's summed squared gradients; "decaying" divides it by the root of the
+        number of rows seen.
     learning_rate : float or "auto", default="auto"
-        Step size, eta in the paper. "auto" means 2 for "adagrad", 0.5 for "constant" and 1 for "decaying".
+        Step size, eta in the paper. "auto" leaves it to the race; without a race it is 2 for "adagrad", 0.5 for
+        "constant" and 1 for "decaying".
     shrinkage : float, default=0.0
         Strength of the L2 penalty: each row multiplies all weights by 1 - learning_rate * shrinkage.
     average : bool, default=False
@@ -76,6 +94,9 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         Number of rows that ``partial_fit`` buffers before it draws the map from them and learns them. Until then the
         majority class is predicted. None means 1000, or ``n_cells`` if that is larger. A fitted ``kernel`` needs no
         buffer.
+    max_model_size : int or None, default=2**28
+        Limit of the weights of all candidates in bytes, 256 MiB by default. A model that would be larger gets fewer
+        candidates or, with ``n_cells="auto"``, fewer cells, with a warning. None means no limit.
     evaluation : {"primal", "naive", "dual"}, default="primal"
         How to compute scores: from t weights, from all t * n_cells products, or from all support vectors. Scores are
         the same; "naive" and "dual" are slow and exist for comparison.
@@ -90,8 +111,13 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         Classes seen so far, sorted.
     kernel_ : IsolationKernel
         Fitted kernel. Missing until the warm-up is over.
-    learned_ : OneVsRest
+    learned_ : OneVsRest or Race
         Learned state: class counts, weights and calibration. Missing until the warm-up is over.
+    linear_term_ : LinearTerm or None
+        Statistics of the columns for the linear term, if a candidate has one.
+    selection_ : dict or None
+        The race: ``candidates``, their ``errors`` (shares of rows missed before they were learned, when last
+        compared), those still ``running``, and the ``leader``. None if the parameters left nothing to choose.
     warm_up_ : WarmUp
         Buffered rows. Present during the warm-up only.
     n_support_ : int
@@ -100,6 +126,18 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         Number of rows learned so far, buffered ones included; further passes over the same rows do not count.
     n_features_in_ : int
         Number of columns.
+
+    Notes
+    -----
+    Giving ``schedule``, ``learning_rate``, ``kernel``, ``average``, ``shrinkage``, another ``evaluation`` or your own
+    partitioning ends the race: then the model is that of the given parameters. A number for ``n_cells`` or
+    ``n_scales``, and ``linear``, leave the other choices to the race.
+
+    In ``fit``, candidates race along the first pass. At most two are left after an eighth of the rows, and the winner
+    is found after half of the rows, or at the end if there are fewer than 60,000. It alone makes the other passes. In a
+    stream, errors fade by 0.2 % a row, and the candidate with the fewest predicts; two are left after 64,000 rows.
+    Everything goes by the number of rows, so a stream gives the same model however it is split. Errors are weighted
+    like the rows: with ``class_weight="balanced"``, the winner has the best balanced accuracy.
 
     References
     ----------
@@ -266,6 +304,8 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         batch = Batch(known, read_labels(self, y, known), read_weights(sample_weight, known))
         if hasattr(self, "learned_"):
             return batch._replace(table=self._of_cells(known)), self._has_new(batch.targets, classes)
+        if self.linear is True:
+            raise ValueError(_NO_LINEAR_TERM)
         take_columns(self, kernel)
         book = ClassBook.of(batch.targets, classes, takes_new=True)
         self.begin(self._first_book(batch, book, BLOCK), kernel, candidates_of(self), fade=FADE)
@@ -318,9 +358,10 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         fade: float = 1.0,
     ) -> None:
         """Forget everything and start with zero weights for the cells of a fitted kernel."""
-        learned: Any = OneVsRest.begun(self, book, kernel.map_.starts) if not candidates else None
         if candidates:
-            learned = Race.begun(candidates, book, kernel.map_, term, fade).within(self.max_model_size)
+            learned: Any = Race.begun(candidates, book, kernel.map_, term, fade).within(self.max_model_size)
+        else:
+            learned = OneVsRest.begun(self, book, kernel.map_.starts)
         commit(self, "warm_up_", kernel_=kernel, learned_=learned, linear_term_=term)
 
     def learn_passes(self, rows: Any, labels: NDArray[Any], weights: Weights, rng: np.random.RandomState) -> None:
@@ -355,21 +396,24 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         """
         steps, n, begin = Steps.of(self), len(labels) if order is None else len(order), 0
         while begin < n:
-            learned, before = self.learned_.narrowed(), begin
-            begin = min(begin + min(BLOCK, learned.until_narrowed), n)
-            which = slice(before, begin) if order is None else order[before:begin]
-            if has_new:
-                learned = self._meeting(learned, labels[which])
-            learned = learned.writable()
+            self._commit(self.learned_.narrowed())
+            end = min(begin + min(BLOCK, self.learned_.until_narrowed), n)
+            which = slice(begin, end) if order is None else order[begin:end]
+            learned = (self._meeting(labels[which]) if has_new else self.learned_).writable()
             rows_of = rows[which], labels[which], some(weights, which)
             learned.learn(*rows_of, steps, class_weight=self.class_weight, is_new=is_new)
-            if learned is not self.learned_:
-                commit(self, learned_=learned)
+            self._commit(learned)
+            begin = end
 
-    def _meeting(self, learned: Any, labels: NDArray[Any]) -> Any:
+    def _meeting(self, labels: NDArray[Any]) -> Any:
         """Return a state with the classes of further rows, in the limits of ``max_model_size``."""
-        met = learned.meet(labels)
-        return met if met is learned else met.within(self.max_model_size)
+        met = self.learned_.meet(labels)
+        return met if met is self.learned_ else met.within(self.max_model_size)
+
+    def _commit(self, learned: Any) -> None:
+        """Replace the learned state, if it is another one."""
+        if learned is not self.learned_:
+            commit(self, learned_=learned)
 
     # -- prediction
 
@@ -504,10 +548,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
             check_same_map(fitted, self.learned_.model.starts)
             return cells
         if not self.takes_cells:
-            raise ValueError(
-                "linear must be False for cells, which say nothing about the columns of rows; got a model with a "
-                "linear term. Give it the rows themselves, or fit it with linear=False."
-            )
+            raise ValueError(_NO_LINEAR_TERM)
         self.learned_.check_map(fitted, None)
         codes = cells
         if fitted.n_codes < cells.shape[1]:  # the leaves of trees tell all cells
