@@ -54,6 +54,7 @@ DECISION_ROWS = 30_000  # the last two race to the end of shorter passes
 # (rows, number of candidates that go on) in a stream
 STREAM_STAGES = ((4_000, 4), (16_000, 3), (64_000, 2))
 FADE = 0.998  # of errors in a stream, per row
+LINEAR_PASSES = 9  # of a linear winner for each pass after the first; drawing the map costs more
 
 
 def candidates_of(learner: Any) -> list[Candidate]:

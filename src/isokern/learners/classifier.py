@@ -16,7 +16,7 @@ from isokern.arrays import ForeignRows, is_foreign
 from isokern.checks import all_or_nothing, is_integer, n_threads
 from isokern.engines import engine_of, host_table
 from isokern.feature_map import IsolationKernel
-from isokern.learners.candidates import FADE, Candidate, candidates_of, fit_stages, kernel_choice
+from isokern.learners.candidates import FADE, LINEAR_PASSES, Candidate, candidates_of, fit_stages, kernel_choice
 from isokern.learners.classes import ClassBook
 from isokern.learners.commits import BLOCK, commit, one_at_a_time, one_view
 from isokern.learners.features import Features
@@ -84,7 +84,8 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
     average : bool, default=False
         Whether to predict with the mean of the weights over all steps instead of the latest weights.
     n_passes : int, default=2
-        Number of passes of ``fit`` over the rows; ``partial_fit`` always makes one.
+        Number of passes of ``fit`` over the rows; ``partial_fit`` always makes one. Passes after the first are nine
+        times as many for a linear winner, to which they cost little.
     shuffle : bool, default=True
         Whether ``fit`` visits the rows in a new random order in each pass. ``partial_fit`` keeps their order.
     class_weight : dict, "balanced" or None, default=None
@@ -370,14 +371,15 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         Candidates race in the first pass, and the winner alone goes on.
         """
         n, begin = len(labels), 0
-        orders = pass_orders(n, self.n_passes, rng, shuffle=self.shuffle)
-        first = np.arange(n)[next(orders)]
+        first = np.arange(n)[next(pass_orders(n, 1, rng, shuffle=self.shuffle))]
         for end, n_kept in fit_stages(n) if isinstance(self.learned_, Race) else ():
             self._learn(rows, labels, weights, first[begin:end])
             commit(self, learned_=self.learned_.compared(end - begin, n_kept))
             begin = end
         self._learn(rows, labels, weights, first[begin:])
-        for order in orders:
+        is_linear = isinstance(self.learned_, Race) and not self.learned_.model.scales
+        n_further = (self.n_passes - 1) * (LINEAR_PASSES if is_linear else 1)
+        for order in pass_orders(n, n_further, rng, shuffle=self.shuffle):
             self._learn(rows, labels, weights, np.arange(n)[order], is_new=False)
 
     def _learn(
