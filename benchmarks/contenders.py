@@ -24,6 +24,7 @@ from isokern.evaluation import holdout
 
 MOST_COLUMNS, MOST_SVC_ROWS, N_COMPONENTS = 100_000, 20_000, 1000
 DEFAULT, BEFORE = "isokern, default", "isokern, before"
+AT_100 = "isokern, default at t = 100"  # as many partitionings as before
 LINEAR, BOOSTERS = "LinearSVC", ("LightGBM", "LightGBM, 500 × 255", "HistGradientBoosting")
 METRICS = ("log_loss", "calibration_error")
 RULES = f"""\
@@ -43,7 +44,7 @@ def default(X, seed, **options):
 
 def before(X, seed, **options):
     """Return the former default: a given schedule ends the race."""
-    return IKOGDClassifier(schedule="adagrad", random_state=seed, **options)
+    return IKOGDClassifier(**{"n_partitionings": 100, "schedule": "adagrad", "random_state": seed} | options)
 
 
 def linear(X, seed):

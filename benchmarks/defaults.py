@@ -26,7 +26,7 @@ from pathlib import Path
 import contenders
 import datasets
 import numpy as np
-from contenders import BEFORE, CONTENDERS, DEFAULT
+from contenders import AT_100, BEFORE, CONTENDERS, DEFAULT
 from defaults_page import BLOCK, N_TURNS, STREAM, page_of
 from measuring import elapsed, environment, warn_if_busy
 
@@ -197,13 +197,15 @@ def accuracy_of(learner, data, t, seed):
 
 
 def measure_cost(name, plan):
-    """Return the seconds and sizes of both defaults, medians of turns."""
+    """Return the seconds and sizes of the defaults, medians of turns."""
     X, y, X_test, _ = datasets.some_rows(datasets.load("covertype" if name == STREAM else name), plan["n_rows"])
-    turns = {DEFAULT: [], BEFORE: []}
+    turns = {DEFAULT: [], AT_100: [], BEFORE: []}
     for _ in range(N_TURNS):
         for learner, found in turns.items():
             progress("cost:", name, learner)
-            model = CONTENDERS[learner].make(X, 0)
+            model = (
+                contenders.default(X, 0, n_partitionings=100) if learner == AT_100 else CONTENDERS[learner].make(X, 0)
+            )
             seconds = elapsed(partial(learn_stream if name == STREAM else type(model).fit, model, X, y))
             found.append({"fit": seconds, "predict": elapsed(partial(model.predict, X_test)), **sizes(model)})
     return {"data": name, "learners": {learner: medians(found) for learner, found in turns.items()}}

@@ -366,12 +366,15 @@ def test_bytes_of_a_model_are_those_of_its_arrays_each_once():
 
 def test_a_page_has_the_measured_sections_and_their_figures(tmp_path):
     metrics = {"fit": 1.0, "predict": 0.1, "memory": 2e6, "file": 1e6}
-    by_t = [{"t": 100, "accuracy": 0.9, "fit": 1.0}, {"t": 400, "accuracy": 0.92, "fit": 4.0}]
+    by_t = [{"t": 200, "accuracy": 0.9, "fit": 1.0}, {"t": 400, "accuracy": 0.92, "fit": 4.0}]
     both = (contenders.DEFAULT, contenders.BEFORE)
     rows = {
         "peers": {"data": "a9a", "learners": learner_rows(default=0.849, before=0.84, LightGBM=None)},
         "partitionings": {"data": "letter", "learners": dict.fromkeys(both, by_t)},
-        "cost": {"data": "covertype", "learners": {both[0]: metrics | {"fit": 2.5}, both[1]: metrics}},
+        "cost": {
+            "data": "covertype",
+            "learners": {both[0]: metrics, contenders.AT_100: metrics | {"fit": 2.5}, both[1]: metrics},
+        },
     }
     record = {
         section: {**measuring.environment(), "plan": PLAN, "rows": {row["data"]: row | {"commit": "abc"}}}
@@ -380,9 +383,9 @@ def test_a_page_has_the_measured_sections_and_their_figures(tmp_path):
     page = "\n".join(defaults_page.page_of(record, tmp_path / "defaults").lines)
     assert "hindsight" not in page
     assert "- a9a at least 0.848: 0.8490\n" in page
-    assert "- letter at t = 100 as high as before at t = 400: 0.9000, was 0.9200 **missed**" in page
-    assert "| covertype | isokern, default | 2.50 | 0.100 | 2.0 | 1.0 |" in page
-    assert "- covertype: fit at most 2 times before: 2.50 **missed**" in page
+    assert "- letter at t = 200 as high as before at t = 400: 0.9000, was 0.9200 **missed**" in page
+    assert "| covertype | isokern, default at t = 100 | 2.50 | 0.100 | 2.0 | 1.0 |" in page
+    assert "- covertype: fit at t = 100 at most 2 times before: 2.50 **missed**" in page
     for figure in ("defaults", "defaults-t"):
         assert f"]({figure}.png)" in page
         assert (tmp_path / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
@@ -394,7 +397,10 @@ def test_a_cut_run_goes_on_and_joins_what_was_saved(tmp_path, monkeypatch, capsy
 
     def measure(name, plan):
         measured.append(name)
-        return {"data": name, "learners": dict.fromkeys((contenders.DEFAULT, contenders.BEFORE), cost)}
+        return {
+            "data": name,
+            "learners": dict.fromkeys((contenders.DEFAULT, contenders.AT_100, contenders.BEFORE), cost),
+        }
 
     monkeypatch.setitem(defaults.SECTIONS, "cost", measure)
     command = ["--only", "cost", "--save", str(tmp_path / "page")]

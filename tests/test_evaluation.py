@@ -141,7 +141,7 @@ def test_support_vectors_are_counted_if_the_learner_counts_them():
 
 
 def test_times_are_those_of_the_block_and_do_not_count_in_comparisons():
-    one, other = (list(prequential(stream_learner(), make_blocks())) for _ in range(2))
+    one, other = (list(prequential(stream_learner(linear=False), make_blocks())) for _ in range(2))
     assert one[1:] == other[1:]  # the accuracy of the first is NaN, which never equals itself
     assert one[0].map_seconds == 0
     assert all(min(r.map_seconds, r.predict_seconds, r.learn_seconds) > 0 for r in one[3:])
@@ -165,10 +165,13 @@ def mapped_rows(monkeypatch):
 
 ALL_METRICS = ["balanced_accuracy", "f1", "kappa", "log_loss", "calibration_error", "auc", "average_precision"]
 MAPPED_ONCE = {
-    "classifier": (240, lambda delay: prequential(stream_learner(), make_blocks(), delay=delay, metrics=ALL_METRICS)),
+    "classifier": (
+        240,
+        lambda delay: prequential(stream_learner(linear=False), make_blocks(), delay=delay, metrics=ALL_METRICS),
+    ),
     "regressor": (240, lambda delay: prequential(stream_regressor(), cut(*REGRESSION), delay=delay)),
     "search": (180, lambda delay: prequential(*chosen(), delay=delay, metrics=ALL_METRICS)),
-    "measured classifier": (240, lambda _: measure(stream_learner().fit(*make_rows(60)), make_blocks())),
+    "measured classifier": (240, lambda _: measure(stream_learner(linear=False).fit(*make_rows(60)), make_blocks())),
     "measured search": (240, lambda _: measure(chosen()[0], make_blocks(), metrics=ALL_METRICS)),
 }
 
@@ -185,14 +188,14 @@ def test_each_row_is_mapped_once(n_rows, evaluate, delay, mapped_rows):
 def test_each_row_without_a_label_is_mapped_once(mapped_rows):
     X, y = make_rows(240)
     labels = np.where(np.arange(240) % 3 == 0, np.nan, y)
-    list(prequential(stream_learner(), cut(X, labels)))
+    list(prequential(stream_learner(linear=False), cut(X, labels)))
     n_before_the_map = sum(np.isnan(labels[:90]))  # predicted as the majority class, without a map
     assert sum(mapped_rows) == 240 - n_before_the_map
 
 
 def test_each_held_out_row_is_mapped_once(mapped_rows):
     X, y = make_rows(240)
-    holdout(IKOGDClassifier(**SMALL), (X[:150], y[:150]), (X[150:], y[150:]), metrics=ALL_METRICS)
+    holdout(IKOGDClassifier(linear=False, **SMALL), (X[:150], y[:150]), (X[150:], y[150:]), metrics=ALL_METRICS)
     assert sum(mapped_rows) == 240
 
 

@@ -181,7 +181,9 @@ def late_class(X, y):
 def merged(X, y):
     """Learn three parts on one map and merge them."""
     kernel = IsolationKernel(**TREES, sparse_output=True).fit(X)
-    return isokern.merge([ikogd(kernel=kernel).partial_fit(X[k::3], y[k::3]) for k in range(3)], weights=[1, 2, 3])
+    return isokern.merge(
+        [ikogd(kernel=kernel, n_partitionings=200).partial_fit(X[k::3], y[k::3]) for k in range(3)], weights=[1, 2, 3]
+    )
 
 
 def distributed(X, y):

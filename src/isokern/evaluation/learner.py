@@ -19,7 +19,6 @@ from isokern.checks import one_of
 from isokern.evaluation.one_by_one import OneByOne
 from isokern.frames import is_missing
 from isokern.learners import IKOGDClassifier, IKOGDClassifierCV, IKOGDRegressor
-from isokern.learners.features import Features
 from isokern.parts import need
 
 _LIBRARIES = ("pandas", "polars", "pyarrow")
@@ -39,16 +38,12 @@ class Block(NamedTuple):
     def take(self, mask: NDArray[np.bool_]) -> Self:
         """Return a copy of some rows."""
         taken = np.flatnonzero(mask)
-        if isinstance(self.rows, Features):
-            return self._replace(rows=self.rows[taken])
         # Before 1.7, scikit-learn cannot index tables of pyarrow.
         rows = self.rows.take(taken) if hasattr(self.rows, "column_names") else _safe_indexing(self.rows, taken)
         return self._replace(rows=rows)
 
     def state(self) -> dict[str, Any]:
         """Return plain values and arrays; a data frame becomes its columns."""
-        if isinstance(self.rows, Features):  # they are mapped again
-            return {"rows": self.rows.rows, "are_cells": False}
         if not hasattr(self.rows, "columns"):
             return {"rows": self.rows, "are_cells": self.are_cells}
         names = column_names(self.rows)
@@ -125,10 +120,10 @@ def mapped(learner: Any, rows: Any) -> Block:
 
 
 def map_of(learner: Any) -> Callable[[Any], Any] | None:
-    """Return the function from rows to the cells that a learner can learn and predict; None without a map."""
+    """Return the function from rows to the cells that a learner can learn and predict; None if it needs rows."""
     chosen = _chosen(learner)
     has_map = isinstance(chosen, IKOGDClassifier | IKOGDRegressor) and hasattr(chosen, "learned_")
-    return chosen.map_rows if has_map else None
+    return chosen.map_rows if has_map and getattr(chosen, "takes_cells", True) else None
 
 
 def _chosen(learner: Any) -> Any:

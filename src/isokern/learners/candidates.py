@@ -47,10 +47,9 @@ CANDIDATES: tuple[Candidate, ...] = (
     Candidate("all", linear=True, schedule="adagrad", rate=0.5),
     Candidate("", linear=True, schedule="adagrad", rate=0.5),
 )
-# (share of the first pass of fit, number of candidates that go on); errors count anew after each stage.
-FIT_STAGES = ((1 / 64, 4), (1 / 32, 3), (1 / 8, 2), (1 / 2, 1))
-FEWEST_ROWS = 1000  # of a stage
-DECISION_ROWS = 30_000  # the last two race to the end of shorter passes
+# (share of the first pass of fit, least number of rows, number of candidates that go on); errors count anew after each
+# stage.
+FIT_STAGES = ((1 / 64, 1000, 4), (1 / 32, 2000, 3), (1 / 8, 8000, 2), (1 / 2, 30_000, 1))
 # (rows, number of candidates that go on) in a stream
 STREAM_STAGES = ((4_000, 4), (16_000, 3), (64_000, 2))
 FADE = 0.998  # of errors in a stream, per row
@@ -108,12 +107,8 @@ def kernel_choice(learner: Any, n_rows: int, n_columns: int) -> dict[str, Any]:
 
 def fit_stages(n: int) -> list[tuple[int, int]]:
     """Return the stages of a race over n rows: (row at which it ends, number of candidates that go on)."""
-    ends: list[tuple[int, int]] = []
-    for share, n_kept in FIT_STAGES:
-        end = int(share * n)
-        if end - (ends[-1][0] if ends else 0) >= FEWEST_ROWS and (n_kept > 1 or end >= DECISION_ROWS):
-            ends.append((end, n_kept))
-    return ends if ends and ends[-1][1] == 1 else [*ends, (n, 1)]
+    ends = [(max(int(share * n), least), n_kept) for share, least, n_kept in FIT_STAGES]
+    return [*((end, n_kept) for end, n_kept in ends if n_kept > 1 and end <= n / 2), (min(n, ends[-1][0]), 1)]
 
 
 def is_open(learner: Any) -> bool:

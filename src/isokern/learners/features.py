@@ -75,11 +75,6 @@ class Features:
             return int(self.codes.shape[0])
         return self.table.shape[0] if self.which is None else len(self.which)
 
-    @property
-    def shape(self) -> tuple[int]:
-        """Number of rows, as scikit-learn's checks ask for it."""
-        return (len(self),)
-
     def __getitem__(self, rows: Any) -> Features:
         known = np.arange(len(self)) if self.which is None and isinstance(rows, slice) else self.which
         which = rows if known is None else known[rows]
@@ -97,14 +92,10 @@ class Features:
         return self._cells[scales]
 
     @property
-    def rows(self) -> Any:
-        """Rows as they were before the map."""
-        return self.table if self.which is None else self.table[self.which]
-
-    @property
     def linear_part(self) -> tuple[CoreRows, float]:
         """Rows of the linear term, and its constant."""
         assert self.term is not None
         if not self._linear:
-            self._linear.append(self.term.rows(self.rows))
+            table = self.table if self.which is None else self.table[self.which]
+            self._linear.append(self.term.rows(table))
         return self._linear[0], self.term.constant

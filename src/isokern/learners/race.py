@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -73,18 +72,16 @@ class Race(ClassScores):
         return cls(book, models, windows, np.zeros(len(models)), selection, fade, Clock())
 
     def within(self, limit: int | None) -> Self:
-        """Return the state with only the best candidates, in order, whose weights take at most ``limit`` bytes."""
-        order = np.argsort(self.errors, kind="stable")
-        sizes = np.cumsum([self.models[k].n_bytes for k in order])
-        n_kept = len(order) if limit is None else max(1, int(np.searchsorted(sizes, limit, side="right")))
-        if n_kept == len(order):
+        """Return the state with the best candidates, as many as have weights of at most ``limit`` bytes together."""
+        kept: list[int] = []
+        size = 0
+        for k in np.argsort(self.errors, kind="stable"):
+            if limit is None or not kept or size + self.models[k].n_bytes <= limit:
+                kept.append(int(k))
+                size += self.models[k].n_bytes
+        if len(kept) == len(self.models):
             return self
-        warnings.warn(
-            f"Only {n_kept} of {len(order)} candidates run, because the weights of all would exceed "
-            f"max_model_size={limit:,} bytes.",
-            stacklevel=5,
-        )
-        return self._keeping(order[:n_kept], self.errors, self.selection.errors)
+        return self._keeping(np.array(kept), self.errors, self.selection.errors)
 
     # -- the leader
 
