@@ -37,10 +37,11 @@ LOOKS = {
 PEER_NAMES = [name for name in CONTENDERS if name not in {DEFAULT, BEFORE}]
 
 INTRODUCTION = """\
-*Default* is `IKOGDClassifier()`, *before* the former default, `IKOGDClassifier(n_partitionings=100, schedule="adagrad")`. Data sets without
-an official split are split 80 : 20, stratified, always in the same way. gas_sensor is shuffled, without
-`concentration`; kddcup99 is a random sample of {most:,} rows, without classes of fewer than {fewest}. covertype with a
-number of rows has so many random training rows and all test rows."""
+*Default* is `IKOGDClassifier()`, *before* the former default,
+`IKOGDClassifier(n_partitionings=100, schedule="adagrad")`. Data sets without an official split are split 80 : 20,
+stratified, always in the same way. gas_sensor is shuffled, without `concentration`; kddcup99 is a random sample of
+{most:,} rows, without classes of fewer than {fewest}. covertype with a number of rows has so many random training rows
+and all test rows."""
 HINDSIGHT = """\
 The best of at most {n} settings is chosen on a random half of the test rows. Accuracies are those on the other half,
 means of {seeds} seeds. Loss is the best setting's accuracy less the default's, in points, with its standard error: that

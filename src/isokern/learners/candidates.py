@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any, NamedTuple
 
@@ -105,9 +106,12 @@ def kernel_choice(learner: Any, n_rows: int, n_columns: int) -> dict[str, Any]:
     return {"n_scales": n_scales} | ({"n_cells": n_cells} if is_racing or n_cells < wanted else {})
 
 
-def fit_stages(n: int) -> list[tuple[int, int]]:
-    """Return the stages of a race over n rows: (row at which it ends, number of candidates that go on)."""
-    ends = [(max(int(share * n), least), n_kept) for share, least, n_kept in FIT_STAGES]
+def fit_stages(n: int, usual_weight: float = 1.0) -> list[tuple[int, int]]:
+    """Return the stages of a race over n rows: (row at which it ends, number of candidates that go on).
+
+    Where rows of large weight decide, stages need more rows, by their usual weight.
+    """
+    ends = [(max(int(share * n), math.ceil(least * usual_weight)), n_kept) for share, least, n_kept in FIT_STAGES]
     return [*((end, n_kept) for end, n_kept in ends if n_kept > 1 and end <= n / 2), (min(n, ends[-1][0]), 1)]
 
 

@@ -375,15 +375,26 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         """
         n, begin = len(labels), 0
         first = np.arange(n)[next(pass_orders(n, 1, rng, shuffle=self.shuffle))]
-        for end, n_kept in fit_stages(n) if isinstance(self.learned_, Race) else ():
-            self._learn(rows, labels, weights, first[begin:end])
-            commit(self, learned_=self.learned_.compared(end - begin, n_kept))
-            begin = end
+        if isinstance(self.learned_, Race):
+            usual = self._usual_weight(labels, weights)
+            for end, n_kept in fit_stages(n, usual):
+                self._learn(rows, labels, weights, first[begin:end])
+                commit(self, learned_=self.learned_.compared(end - begin, n_kept, usual))
+                begin = end
         self._learn(rows, labels, weights, first[begin:])
         is_linear = isinstance(self.learned_, Race) and not self.learned_.model.scales
         n_further = (self.n_passes - 1) * (LINEAR_PASSES if is_linear else 1)
         for order in pass_orders(n, n_further, rng, shuffle=self.shuffle):
             self._learn(rows, labels, weights, np.arange(n)[order], is_new=False)
+
+    def _usual_weight(self, labels: NDArray[Any], weights: Weights) -> float:
+        """Return the mean weight of rows, each counted by its weight: 1 if all are alike, more if few rows rule."""
+        book = self.learned_.book
+        numbers = book.numbers(labels)
+        factors = book.counting(numbers).class_factors(self.class_weight)[numbers]
+        factors = factors if weights is None else factors * weights
+        factors = factors / factors.mean()
+        return float(np.mean(factors**2))
 
     def _learn(
         self,

@@ -175,13 +175,16 @@ class Race(ClassScores):
             copies=copies,
         )
 
-    def compared(self, n_rows: int, n_kept: int | None) -> Self:
-        """Return the state after a stage of ``n_rows`` rows: the best ``n_kept`` candidates, with errors set to 0."""
+    def compared(self, n_rows: int, n_kept: int | None, usual_weight: float = 1.0) -> Self:
+        """Return the state after a stage of ``n_rows`` rows: the best ``n_kept`` candidates, with errors set to 0.
+
+        Those that are far behind are dropped, too: by a quarter of the leader's errors, and by more than chance.
+        """
         found = self.selection.errors.copy()
         found[self.selection.running] = self.errors / max(1, n_rows)
         order = np.argsort(self.errors, kind="stable")  # the earlier candidate wins a tie
         least = self.errors[order[0]]
-        is_near = self.errors[order] <= 1.25 * least + 4.0 * np.sqrt(least)
+        is_near = self.errors[order] <= 1.25 * least + 4.0 * np.sqrt(usual_weight * least)
         return self._keeping(order[is_near][:n_kept], np.zeros(len(self.errors)), found)
 
     def _keeping(self, which: NDArray[np.intp], errors: NDArray[np.float64], found: NDArray[np.float64]) -> Self:
