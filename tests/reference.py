@@ -292,6 +292,123 @@ def learn_online(
     return (np.mean(history, axis=0) if average else w), np.array(scores), int(n_support)
 
 
+class ScaleTwin:
+    """Weights of the cells of several scales and of a linear term; all operations as in the core, bit by bit.
+
+    ``places`` are the rows of the table of weights that a row's cells have, (n, t, n_scales), and ``linear`` the
+    columns and values of each row's features, the constant among them; either may be None.
+    """
+
+    def __init__(self, places, shares, n_values, linear, n_linear, n_columns, *, is_adagrad):
+        self.places, self.shares, self.linear, self.is_adagrad = places, shares, linear, is_adagrad
+        self.w, self.squares = np.zeros((2, n_values, n_columns), dtype=np.float32)
+        self.v, self.linear_squares = np.zeros((2, n_linear, n_columns), dtype=np.float32)
+
+    def score(self, r, k):
+        total = 0.0
+        if self.places is not None:
+            paths = [sum(path, 0.0) for path in self.w[self.places[r], k].astype(float).tolist()]
+            total += in_four_parts(paths) / len(paths)
+        if self.linear is not None:
+            columns, z = self.linear[r]
+            total += in_four_parts((z.astype(float) * self.v[columns, k]).tolist())
+        return total
+
+    def move(self, r, k, g):
+        """Return how far a step of rate 1 moves the score."""
+        total = 0.0
+        if self.places is not None:
+            a = np.tile(self.shares, self.places.shape[1]).astype(float)
+            root = np.maximum(np.sqrt(self.squares[self.places[r].ravel(), k].astype(float) + g * g), abs(g))
+            moves = a * abs(g) / root if self.is_adagrad else a * a * abs(g)
+            total += sum(moves.tolist(), 0.0) / self.places.shape[1]
+        if self.linear is not None:
+            columns, z = self.linear[r]
+            own = g * z.astype(float)
+            root = np.sqrt(self.linear_squares[columns, k].astype(float) + own**2) if self.is_adagrad else 1.0
+            total += sum((abs(own * z) / np.where(root > 0, root, 1.0)).tolist(), 0.0)
+        return total
+
+    def step_cells(self, r, k, g, eta):
+        at, a, step = self.places[r].ravel(), np.tile(self.shares, self.places.shape[1]), np.float32(-eta * g)
+        if self.is_adagrad:
+            self.squares[at, k] += np.float32(g * g)
+            self.w[at, k] += step * a / np.maximum(np.sqrt(self.squares[at, k]), np.float32(max(abs(g), 1e-30)))
+        else:
+            self.w[at, k] += step * a * a
+
+    def step_linear(self, r, k, g, eta, reach):
+        columns, z = self.linear[r]
+        moves = np.float32(g) * z
+        if self.is_adagrad:
+            self.linear_squares[columns, k] += moves * moves
+            moves = moves / np.maximum(np.sqrt(self.linear_squares[columns, k]), np.float32(1e-18))
+        moved = eta * abs(in_four_parts((moves.astype(float) * z).tolist()))
+        self.v[columns, k] += np.float32(-eta * reach / moved if moved > reach else -eta) * moves
+
+
+def learn_scales(
+    places, shares, n_values, linear, n_linear, targets, *, loss, schedule, rate, row_weights=None, counted_from=None
+):
+    """Return (the twin after learning, scores of each row before its step, number of support vectors).
+
+    Targets are (n, n_columns) of +1 and -1. Rows count as support vectors of column k from ``counted_from[k]`` on.
+    """
+    n, n_columns = targets.shape
+    factors = np.ones(n) if row_weights is None else row_weights
+    first = np.zeros(n_columns) if counted_from is None else np.asarray(counted_from)
+    is_adagrad = schedule == "adagrad"
+    model = ScaleTwin(places, shares, n_values, linear, n_linear, n_columns, is_adagrad=is_adagrad)
+    scores, n_support = np.zeros(targets.shape), 0
+    for r, eta in enumerate(steps(schedule, rate, n)):
+        scores[r] = [model.score(r, k) for k in range(n_columns)]
+        gradients = derivative(loss, scores[r], targets[r]) * (factors[r] > 0)
+        n_support += gradients[first <= r].any()
+        for k in np.flatnonzero(gradients):
+            g, weight = float(gradients[k]), factors[r]
+            far = max(0.0, distance(loss, scores[r, k], targets[r, k]))
+            if is_adagrad and weight > 1:
+                weight = min(weight, 10 * max(far, eta) / (eta * model.move(r, k, g)))
+            elif not is_adagrad:
+                weight = limited(loss, weight, eta * model.move(r, k, g), far)
+            if places is not None:
+                model.step_cells(r, k, g * weight, eta)
+            if linear is not None:
+                model.step_linear(r, k, g * weight, eta, far + eta)
+    return model, scores, int(n_support)
+
+
+def in_four_parts(values):
+    """Return the sum of numbers in four partial sums, as the core adds."""
+    parts = [sum(values[i::4], 0.0) for i in range(4)]
+    return (parts[0] + parts[1]) + (parts[2] + parts[3])
+
+
+def standardised(table, is_categorical=None):
+    """Return the features of a dense table's linear term, without those of categories, and the constant."""
+    numbers = np.array(table, dtype=float)
+    if is_categorical is not None:
+        numbers[:, is_categorical] = np.nan
+    n_categorical = 0 if is_categorical is None else sum(is_categorical)
+    present = ~np.isnan(numbers)
+    count = np.maximum(1, present.sum(axis=0))
+    mean = np.where(present, numbers, 0).sum(axis=0) / count
+    deviation = np.sqrt((np.where(present, numbers - mean, 0) ** 2).sum(axis=0) / count)
+    varies = deviation > 1e-12 * abs(mean)
+    constant = 1 / np.sqrt(varies.sum() + n_categorical + 1)
+    features = np.where(present & varies, (numbers - mean) / np.where(varies, deviation, 1), 0)
+    return np.clip(features, -30, 30) * constant, constant
+
+
+def faded_errors(scores, numbers, n_classes, fade, row_weights=None):
+    """Return the weights of the rows whose highest score is not that of their class, faded by ``fade`` a row."""
+    error, weights = 0.0, np.ones(len(numbers)) if row_weights is None else row_weights
+    for row, number, weight in zip(scores, numbers, weights, strict=True):
+        best = int(np.argmax(row[:n_classes])) if n_classes > 2 else int(row[0] > 0) if n_classes == 2 else 0
+        error = error * fade + weight * (best != number)
+    return error
+
+
 def solve_svm(cells, starts, y, costs, *, is_squared, intercept, tolerance, max_iter, seed, column=0):
     """Return (weights, intercept, alpha, number of passes) of an SVM by dual coordinate descent; y is -1 or +1."""
     (n, t), draws = cells.shape, Draws(stream_key(seed, 3, column))
