@@ -88,6 +88,20 @@ def test_sparse_and_dense_rows_of_one_table_have_the_same_features():
         np.testing.assert_array_equal(*found)
 
 
+def test_columns_in_any_order_and_stored_zeros_do_not_change_scores():
+    table = sparse.random_array((200, 30), density=0.2, rng=0, format="csr")
+    model = IKOGDClassifier(**ALONE).fit(table, np.arange(200) % 3)
+    turned = sparse.csr_array(
+        (table.data[::-1], table.indices[::-1], table.nnz - table.indptr[::-1]), shape=table.shape
+    )  # the rows in reverse, with descending columns
+    assert model.decision_function(turned).tobytes() == model.decision_function(table)[::-1].tobytes()
+    stored = table.copy()
+    stored.data[::4] = 0
+    clean = stored.copy()
+    clean.eliminate_zeros()
+    np.testing.assert_allclose(model.decision_function(stored), model.decision_function(clean), rtol=1e-12, atol=1e-15)
+
+
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_tables_of_zeros_have_a_constant_only(form):
     table = form(np.zeros((30, 4)))

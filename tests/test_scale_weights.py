@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 import reference
-from isokern import IKOGDClassifier, IsolationKernel
+from isokern import IKOGDClassifier, IsolationKernel, _core
 from isokern.learners import scale_weights
 from isokern.learners.candidates import Candidate
 from isokern.learners.classes import ClassBook
@@ -235,3 +235,86 @@ def test_heavy_rows_that_contradict_each_other_do_not_ruin_a_model(loss, linear,
     tables = [table for model in model.learned_.models for table in model.tables() if table is not None]
     assert all(np.isfinite(table).all() for table in tables)
     assert np.isfinite(model.decision_function(X)).all()
+
+
+# Arguments of the core
+
+
+def learn_in_core(change):
+    """Learn two rows of one candidate with cells and a linear term; ``change`` replaces arguments."""
+    given = {
+        "cells": np.zeros((2, 4), dtype=np.uint8),
+        "starts": np.array([0, 2, 6, 8, 12]),
+        "shares": np.array([0.6, 0.8], dtype=np.float32),
+        **{name: np.zeros((12, 3), dtype=np.float32) for name in ("values", "squares")},
+        **{name: np.zeros((4, 3), dtype=np.float32) for name in ("linear_values", "linear_squares")},
+        "rule": _core.Rule("hinge", 0.0, "adagrad", 0.5, 0.0, [0, 0, 0], True),
+        "clock": _core.Clock(),
+        "scores": np.empty((2, 3)),
+        "linear": np.zeros((2, 3), dtype=np.float32),
+        "constant": 0.5,
+        "targets": np.array([0, 1], dtype=np.int32),
+        "row_weights": None,
+        "guard": _core.Clock(),
+        "n_scored": 3,
+        "fade": 1.0,
+        "errors": np.zeros(1),
+        "threads": 1,
+    } | change
+    own = (
+        "cells",
+        "starts",
+        "shares",
+        "values",
+        "squares",
+        "linear_values",
+        "linear_squares",
+        "rule",
+        "clock",
+        "scores",
+    )
+    entrant = _core.Entrant(**{name: given.pop(name) for name in own})
+    _core.learn_scales([entrant], **given)
+    return given["errors"][0]
+
+
+def float32(*shape):
+    return np.zeros(shape, dtype=np.float32)
+
+
+BAD_ARGUMENTS = {
+    "a row of cells less": {"cells": np.zeros((1, 4), dtype=np.uint8)},
+    "a column of cells less": {"cells": np.zeros((2, 3), dtype=np.uint8)},
+    "starts for fewer cells": {"starts": np.array([0, 2, 6, 8])},
+    "no starts": {"starts": None},
+    "shares of another number of scales": {"shares": float32(3)},
+    "no shares": {"shares": float32(0)},
+    "values of fewer cells": {"values": float32(11, 3)},
+    "values of fewer scores": {"values": float32(12, 2)},
+    "no values": {"values": None},
+    "no cells": {"cells": None},
+    "squares of fewer cells": {"squares": float32(11, 3)},
+    "no squares": {"squares": None},
+    "linear weights of fewer columns": {"linear_values": float32(3, 3)},
+    "linear squares of fewer columns": {"linear_squares": float32(3, 3)},
+    "no linear squares": {"linear_squares": None},
+    "no linear rows": {"linear": None},
+    "a linear row less": {"linear": float32(1, 3)},
+    "linear rows of more columns": {"linear": float32(2, 4)},
+    "scores of fewer rows": {"scores": np.empty((1, 3))},
+    "scores of more columns": {"scores": np.empty((2, 4))},
+    "a rule of fewer columns": {"rule": _core.Rule("hinge", 0.0, "adagrad", 0.5, 0.0, [0], True)},
+    "weights of more rows": {"row_weights": np.ones(3)},
+    "more errors": {"errors": np.zeros(2)},
+    "more classes than scores": {"n_scored": 4},
+}
+
+
+@every("change", BAD_ARGUMENTS)
+def test_the_core_refuses_arguments_that_do_not_match(change):
+    with pytest.raises(ValueError, match="must"):
+        learn_in_core(change)
+
+
+def test_the_core_takes_arguments_that_match():
+    assert learn_in_core({}) == 1.0
