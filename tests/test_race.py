@@ -853,7 +853,7 @@ def stream_file(tmp_path_factory):
     X[:, 1] = np.arange(120) % 5
     path = tmp_path_factory.mktemp("race") / "model"
     with pytest.MonkeyPatch.context() as patch:
-        several_scales.__wrapped__(patch)
+        patch.setattr(candidates, "auto_n_cells", lambda n_rows: 32)
         save(IKOGDClassifier(**STREAM, categorical_features=[1]).partial_fit(X, y), path)
     return path
 
