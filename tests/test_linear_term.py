@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 
 import numpy as np
@@ -100,6 +101,18 @@ def test_columns_in_any_order_and_stored_zeros_do_not_change_scores():
     clean = stored.copy()
     clean.eliminate_zeros()
     np.testing.assert_allclose(model.decision_function(stored), model.decision_function(clean), rtol=1e-12, atol=1e-15)
+
+
+def test_sparse_rows_for_a_model_of_dense_ones_and_the_other_way_round():
+    X, y = make_rows(300, 3)
+    X[X < 0] = 0
+    of_dense = IKOGDClassifier(**SMALL, linear=True).fit(X, y)
+    assert of_dense.decision_function(sparse.csr_array(X)).tobytes() == of_dense.decision_function(X).tobytes()
+    twin = copy.deepcopy(of_dense).partial_fit(X, y)
+    of_dense.partial_fit(sparse.csr_array(X), y)
+    assert of_dense.decision_function(X).tobytes() == twin.decision_function(X).tobytes()
+    of_csr = IKOGDClassifier(**SMALL, linear=True).fit(sparse.csr_array(X), y)
+    np.testing.assert_allclose(of_csr.decision_function(X), of_csr.decision_function(sparse.csr_array(X)), rtol=1e-9)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])

@@ -508,7 +508,7 @@ def late(n, first, n_classes=3):
 
 
 @pytest.mark.parametrize("first", [30, 500, 5_000])
-@pytest.mark.parametrize("options", [{}, {"loss": "logistic"}, {"n_cells": 32}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"loss": "logistic"}, {"n_cells": 32}, {"class_weight": "balanced"}], ids=str)
 def test_a_class_that_comes_late_is_learned_as_if_it_had_been_known(options, first):
     X, y = late(first + 600, first)
     told = IKOGDClassifier(**STREAM, **options).partial_fit(X, y, classes=[0, 1, 2])
