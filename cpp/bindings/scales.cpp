@@ -95,16 +95,17 @@ ScaleWeights view(const Entrant &entrant, const std::optional<AnyCells> &cells,
 }
 
 // All entrants learn the rows in one step with `copies`, under the lock of `guard`. errors[e] becomes the entrant's
-// faded error, see faded_error.
+// faded error, see faded_error; the last entry the faded sum of the rows' weights.
 void learn_scales(const std::vector<const Entrant *> &entrants, const LinearArgument &linear, float constant,
                   const Vector<std::int32_t> &targets, const OptionalVector &row_weights, Clock &guard,
-                  std::int64_t n_scored, double fade,
+                  const SeenFrom &seen_from, double fade,
                   const nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu> &errors, int threads,
                   const Copies &copies) {
     check(copies);
     const auto n_rows = static_cast<std::int64_t>(targets.size()), n = static_cast<std::int64_t>(entrants.size());
-    if (static_cast<std::int64_t>(errors.size()) != n)
-        throw std::invalid_argument("errors must have one entry per entrant.");
+    if (static_cast<std::int64_t>(errors.size()) != n + 1)
+        throw std::invalid_argument("errors must have one entry per entrant, and one for the sum of weights.");
+    const auto n_classes = static_cast<std::int64_t>(seen_from.size()), n_scored = n_classes > 2 ? n_classes : n_classes - 1;
     const double *factors = view(row_weights, n_rows);
     const auto rows = view(linear, constant, n_rows);
     std::vector<std::optional<AnyCells>> cells;
@@ -116,6 +117,11 @@ void learn_scales(const std::vector<const Entrant *> &entrants, const LinearArgu
         check_columns(entrant->rule, weights.back().n_columns);
         if (static_cast<std::int64_t>(entrant->scores.shape(0)) != n_rows || n_scored > weights.back().n_columns)
             throw std::invalid_argument("scores must have a row per row and a column per class.");
+    }
+    for (std::int64_t r = 0; r < n_rows; ++r) {
+        const std::int64_t number = targets.data()[r];
+        if (number < (n_classes > 2 ? 0 : -1) || number >= std::max<std::int64_t>(n_scored, 0))
+            throw std::invalid_argument("targets must be columns of classes.");
     }
     const ClassTarget target{targets.data()};
     const nb::gil_scoped_release release;
@@ -136,9 +142,10 @@ void learn_scales(const std::vector<const Entrant *> &entrants, const LinearArgu
         const std::int64_t n_columns = weights[e].n_columns;
         isokern::count_rows(scores, n_rows, n_columns, target, factors, entrants[e]->rule.loss, entrants[e]->rule.step,
                             *entrants[e]->clock);
-        errors.data()[e] = isokern::faded_error(errors.data()[e], fade, scores, n_rows, n_columns, n_scored,
+        errors.data()[e] = isokern::faded_error(errors.data()[e], fade, scores, n_rows, n_columns, seen_from,
                                                 targets.data(), factors);
     }
+    errors.data()[n] = isokern::faded_total(errors.data()[n], fade, n_rows, factors);
     copy_all(copies);
 }
 
@@ -216,7 +223,7 @@ void register_scales(nb::module_ &m) {
             "linear_squares"_a.noconvert().none(), "rule"_a, "clock"_a, "scores"_a.noconvert(),
             nb::keep_alive<1, 10>());
     m.def("learn_scales", &learn_scales, "entrants"_a, "linear"_a.noconvert().none(), "constant"_a,
-          "targets"_a.noconvert(), "row_weights"_a.noconvert().none(), "guard"_a, "n_scored"_a, "fade"_a,
+          "targets"_a.noconvert(), "row_weights"_a.noconvert().none(), "guard"_a, "seen_from"_a, "fade"_a,
           "errors"_a.noconvert(), "threads"_a, "copies"_a.noconvert() = Copies());
     register_score<float>(m);
     register_score<double>(m);

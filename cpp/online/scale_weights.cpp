@@ -354,17 +354,27 @@ void fold_scales(const Cell *paths, std::int64_t t, std::int64_t n_finest, std::
 }
 
 double faded_error(double error, double fade, const double *scores, std::int64_t n_rows, std::int64_t n_columns,
-                   std::int64_t n_scored, const std::int32_t *targets, const double *row_weights) {
-    for (std::int64_t r = 0; r < n_rows; ++r, scores += n_columns) {
-        error *= fade;
-        if (n_scored == 0) // a single class cannot be missed
-            continue;
-        const std::int64_t best =
-            n_scored == 1 ? (scores[0] > 0.0 ? 0 : -1) : std::max_element(scores, scores + n_scored) - scores;
-        if (best != targets[r])
-            error += row_weights ? row_weights[r] : 1.0;
-    }
+                   const SeenFrom &seen_from, const std::int32_t *targets, const double *row_weights) {
+    const auto n_classes = static_cast<std::int64_t>(seen_from.size());
+    // A single class cannot be missed.
+    const auto is_wrong = [&](std::int64_t r) {
+        if (n_classes <= 2)
+            return n_classes == 2 && r >= std::max(seen_from[0], seen_from[1]) && (scores[0] > 0.0) != (targets[r] == 0);
+        std::int64_t best = targets[r];
+        for (std::int64_t k = n_classes - 1; k >= 0; --k) // the first of equal scores wins
+            if (r >= seen_from[k] && scores[k] >= scores[best])
+                best = k;
+        return best != targets[r];
+    };
+    for (std::int64_t r = 0; r < n_rows; ++r, scores += n_columns)
+        error = fade * error + (is_wrong(r) ? (row_weights ? row_weights[r] : 1.0) : 0.0);
     return error;
+}
+
+double faded_total(double total, double fade, std::int64_t n_rows, const double *row_weights) {
+    for (std::int64_t r = 0; r < n_rows; ++r)
+        total = fade * total + (row_weights ? row_weights[r] : 1.0);
+    return total;
 }
 
 #define ISOKERN_INSTANTIATE_SCORE(Value)                                                                               \

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <variant>
+#include <vector>
 
 #include "common/rows.hpp"
 #include "online/online_loop.hpp"
@@ -81,9 +82,15 @@ template <class Cell>
 void fold_scales(const Cell *paths, std::int64_t t, std::int64_t n_finest, std::int64_t n_scales,
                  const std::int64_t *starts, const float *values, std::int64_t n_columns, double *folded, int threads);
 
-//  error <- fade error + weight [the column with the largest score is not the target], for each row in order
-// A single scored column speaks for the second of two classes if positive; the first is target -1.
+// From which row on each class has been seen; a class that has not is never predicted. Of two classes, both share one
+// column, which speaks for the second if positive; the first is target -1. Of more, each has a column.
+using SeenFrom = std::vector<std::int64_t>; // by class
+
+//  error <- fade error + weight [the class with the largest score is not the row's], for each row in order
 double faded_error(double error, double fade, const double *scores, std::int64_t n_rows, std::int64_t n_columns,
-                   std::int64_t n_scored, const std::int32_t *targets, const double *row_weights);
+                   const SeenFrom &seen_from, const std::int32_t *targets, const double *row_weights);
+
+//  total <- fade total + weight, for each row
+double faded_total(double total, double fade, std::int64_t n_rows, const double *row_weights);
 
 } // namespace isokern

@@ -141,7 +141,7 @@ def learn_scales(
     targets: NDArray[np.int32],
     row_weights: NDArray[np.float64] | None,
     guard: Clock,
-    n_scored: int,
+    seen_from: list[int],
     fade: float,
     errors: NDArray[np.float64],
     threads: int,

@@ -6,6 +6,7 @@ import math
 import warnings
 from typing import Any, NamedTuple
 
+from isokern.feature_map import IsolationKernel
 from isokern.fitted_map import auto_n_cells
 from isokern.learners.features import Scales
 from isokern.learners.kernel_source import unwrapped
@@ -57,9 +58,13 @@ FADE = 0.998  # of errors in a stream, per row
 LINEAR_PASSES = 9  # of a linear winner for each pass after the first; drawing the map costs more
 
 
-def candidates_of(learner: Any) -> list[Candidate]:
-    """Return the candidates that a learner's parameters leave; none for a learner on one scale without a race."""
+def candidates_of(learner: Any, fitted: IsolationKernel | None = None) -> list[Candidate]:
+    """Return the candidates that a learner's parameters leave; none for a learner on one scale without a race.
+
+    ``fitted`` is the kernel, if it is known already: your own partitionings tell their scales only when fitted.
+    """
     kernel, has_scales = unwrapped(learner.kernel), learner.n_scales not in (1, "auto")
+    kernel = fitted if not isinstance(learner.partitioning, str) else kernel
     if kernel is not None:
         has_scales = kernel.n_scales_ > 1 if hasattr(kernel, "map_") else kernel.n_scales != 1
     if not is_open(learner):
@@ -69,7 +74,7 @@ def candidates_of(learner: Any) -> list[Candidate]:
         return [Candidate("every" if has_scales else "finest", learner.linear is True, steps.schedule, steps.rate)]
     chosen = CANDIDATES
     if has_scales:
-        chosen = tuple(c._replace(scales="every") for c in chosen if c.scales in ("all", ""))
+        chosen = tuple(c._replace(scales=c.scales and "every") for c in chosen if c.scales in ("all", ""))
     elif learner.n_scales == 1 or learner.n_cells != "auto":
         chosen = tuple(c._replace(scales=c.scales and "finest") for c in chosen if c.scales != "coarse")
     if learner.linear is True:
@@ -87,8 +92,9 @@ def kernel_choice(learner: Any, n_rows: int, n_columns: int) -> dict[str, Any]:
     if learner.kernel is not None:
         return {}
     is_racing = is_open(learner) and learner.n_cells == "auto"
-    n_scales = learner.n_scales if learner.n_scales != "auto" or is_racing else 1
-    if learner.n_cells != "auto" or not isinstance(learner.partitioning, str):
+    is_own = not isinstance(learner.partitioning, str)
+    n_scales = learner.n_scales if learner.n_scales != "auto" or is_racing or is_own else 1
+    if learner.n_cells != "auto" or is_own:
         return {"n_scales": n_scales}
     # All scales have about half as many cells more than the finest. A weight and its sum of squares take eight bytes
     # in the race, sixteen elsewhere.

@@ -131,6 +131,14 @@ class ClassBook(Part):
         """Return the column of each row's class; -1 for the first of two classes, which has none."""
         return (numbers if len(self.labels) > 2 else numbers - 1).astype(np.int32)
 
+    def seen_from(self, numbers: NDArray[np.intp]) -> list[int]:
+        """Return, for each class, the first row at which it has been seen."""
+        never = len(numbers)
+        firsts = (
+            0 if count else next(iter(np.flatnonzero(numbers == c)), never) for c, count in enumerate(self.counts)
+        )
+        return [int(first) for first in firsts]
+
     def counted_from(self, numbers: NDArray[np.intp]) -> list[int]:
         """Return, for each column, the first row whose update counts as a support vector.
 
@@ -139,10 +147,7 @@ class ClassBook(Part):
         never = len(numbers)
         if len(self.labels) < 3:
             return [0] + [never] * (self.n_columns - 1)
-        firsts = [
-            0 if self.counts[c] else next(iter(np.flatnonzero(numbers == c)), never) for c in range(len(self.labels))
-        ]
-        return [int(first) for first in firsts] + [never] * self.is_open
+        return self.seen_from(numbers) + [never] * self.is_open
 
     def majority_scores(self, n: int, frequencies: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return scores of n rows that predict the majority class."""

@@ -20,7 +20,14 @@ from isokern.learners.candidates import FADE, LINEAR_PASSES, Candidate, candidat
 from isokern.learners.classes import ClassBook
 from isokern.learners.commits import BLOCK, commit, one_at_a_time, one_view
 from isokern.learners.features import Features
-from isokern.learners.kernel_source import KernelSource, check_same_map, read_cells, share_starts, take_columns
+from isokern.learners.kernel_source import (
+    REFITTED,
+    KernelSource,
+    check_same_map,
+    read_cells,
+    share_starts,
+    take_columns,
+)
 from isokern.learners.linear_term import LinearTerm
 from isokern.learners.one_vs_rest import OneVsRest
 from isokern.learners.parameters import check_class_weight, check_n_initial
@@ -312,7 +319,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(_NO_LINEAR_TERM)
         take_columns(self, kernel)
         book = ClassBook.of(batch.targets, classes, takes_new=True)
-        self.begin(self._first_book(batch, book, BLOCK), kernel, candidates_of(self), fade=FADE)
+        self.begin(self._first_book(batch, book, 1), kernel, candidates_of(self), fade=FADE)
         return self._learn_first(batch._replace(table=self._of_cells(known)), BLOCK), True
 
     def _has_new(self, labels: NDArray[Any], classes: ArrayLike | None) -> bool:
@@ -330,25 +337,24 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
             self.warm_up_ = held.holding(batch, book)
             return batch.some(slice(0))
         batch = held.followed_by(batch)
-        n = max(source.n_initial, BLOCK)
-        rng, first = check_random_state(self.random_state), self._first_book(batch, book, n)
+        rng, first = check_random_state(self.random_state), self._first_book(batch, book, source.n_initial)
         self._begin_on(batch.table[: source.n_initial or None], first, rng, fade=FADE)
-        return self._learn_first(batch._replace(table=self._mapped(batch.table)), n)
+        return self._learn_first(batch._replace(table=self._mapped(batch.table)), max(source.n_initial, BLOCK))
 
     def _first_book(self, batch: Batch, book: ClassBook, n: int) -> ClassBook:
-        """Return the classes of the first n rows, or all that were given."""
-        return ClassBook.of(batch.targets[:n], takes_new=True) if book.is_open else book
+        """Return the classes of the first n rows, at least one, or all that were given."""
+        return ClassBook.of(batch.targets[: max(1, n)], takes_new=True) if book.is_open else book
 
     def _learn_first(self, batch: Batch, n: int) -> Batch:
         """Learn the first n rows, so that no model is committed without them; return the others."""
-        self._learn(*batch.some(slice(n)))
+        self._learn(*batch.some(slice(n)), has_new=True)
         return batch.some(slice(n, None))
 
     def _begin_on(self, table: Any, book: ClassBook, rng: np.random.RandomState, *, fade: float) -> None:
         """Forget everything, draw the map from a table and start with zero weights."""
         _hint_at_regression(book)
         kernel = KernelSource(self).fit(table, rng, **kernel_choice(self, table.shape[0], book.n_columns))
-        candidates = candidates_of(self)
+        candidates = candidates_of(self, kernel)
         has_linear = any(candidate.linear for candidate in candidates)
         term = LinearTerm.learn(table, self.is_categorical_) if has_linear else None
         self.begin(book, kernel, candidates, term, fade)
@@ -376,10 +382,10 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         n, begin = len(labels), 0
         first = np.arange(n)[next(pass_orders(n, 1, rng, shuffle=self.shuffle))]
         if isinstance(self.learned_, Race):
-            usual = self._usual_weight(labels, weights)
-            for end, n_kept in fit_stages(n, usual):
+            mean, usual = self._mean_weights(labels, weights)
+            for end, n_kept in fit_stages(n, usual / mean):
                 self._learn(rows, labels, weights, first[begin:end])
-                commit(self, learned_=self.learned_.compared(end - begin, n_kept, usual))
+                commit(self, learned_=self.learned_.compared(n_kept, usual))
                 begin = end
         self._learn(rows, labels, weights, first[begin:])
         is_linear = isinstance(self.learned_, Race) and not self.learned_.model.scales
@@ -387,14 +393,14 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         for order in pass_orders(n, n_further, rng, shuffle=self.shuffle):
             self._learn(rows, labels, weights, np.arange(n)[order], is_new=False)
 
-    def _usual_weight(self, labels: NDArray[Any], weights: Weights) -> float:
-        """Return the mean weight of rows, each counted by its weight: 1 if all are alike, more if few rows rule."""
+    def _mean_weights(self, labels: NDArray[Any], weights: Weights) -> tuple[float, float]:
+        """Return the mean weight of the rows, and that in which each row counts by its weight."""
         book = self.learned_.book
         numbers = book.numbers(labels)
         factors = book.counting(numbers).class_factors(self.class_weight)[numbers]
         factors = factors if weights is None else factors * weights
-        factors = factors / factors.mean()
-        return float(np.mean(factors**2))
+        mean = max(float(factors.mean()), np.finfo(np.float64).tiny)
+        return mean, float(((factors / mean) ** 2).mean()) * mean
 
     def _learn(
         self,
@@ -413,9 +419,12 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         steps, n, begin = Steps.of(self), len(labels) if order is None else len(order), 0
         while begin < n:
             self._commit(self.learned_.narrowed())
-            end = min(begin + min(BLOCK, self.learned_.until_narrowed), n)
+            learned, end = self.learned_, min(begin + min(BLOCK, self.learned_.until_narrowed), n)
+            if has_new:  # up to the next new class, so that calls of any size meet it in the same state
+                learned = self._meeting(labels[begin : begin + 1])
+                end = begin + int(np.argmin([*np.isin(labels[begin:end], learned.book.labels), False]))
+            learned = learned.writable()
             which = slice(begin, end) if order is None else order[begin:end]
-            learned = (self._meeting(labels[which]) if has_new else self.learned_).writable()
             rows_of = rows[which], labels[which], some(weights, which)
             learned.learn(*rows_of, steps, class_weight=self.class_weight, is_new=is_new)
             self._commit(learned)
@@ -424,7 +433,10 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
     def _meeting(self, labels: NDArray[Any]) -> Any:
         """Return a state with the classes of further rows, in the limits of ``max_model_size``."""
         met = self.learned_.meet(labels)
-        return met if met is self.learned_ else met.within(self.max_model_size)
+        if met is self.learned_:
+            return met
+        _hint_at_regression(met.book, len(self.learned_.book.labels))
+        return met.within(self.max_model_size)
 
     def _commit(self, learned: Any) -> None:
         """Replace the learned state, if it is another one."""
@@ -548,11 +560,18 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         if not isinstance(self.learned_, Race):
             check_same_map(fitted, self.learned_.model.starts)
             return self.kernel_.apply_rows(rows)
-        self.learned_.check_map(fitted, self.linear_term_)
+        self._check_same_map()
         codes = self.kernel_.code_rows(rows) if any(model.scales for model in self.learned_.models) else None
         source = rows.X if isinstance(rows, ForeignRows) else None
         table = rows if source is None or self.takes_cells else host_table(rows)
         return Features(fitted, self.linear_term_, codes, table, n_threads(self.n_jobs), source=source)
+
+    def _check_same_map(self) -> None:
+        """Raise ValueError if the kernel, which the user may hold too, has been refitted to other cells."""
+        try:
+            self.learned_.check_map(self.kernel_.map_, self.linear_term_)
+        except ValueError:
+            raise ValueError(REFITTED) from None
 
     def _of_cells(self, cells: Any) -> Any:
         """Return validated cells in the form that the model learns."""
@@ -562,7 +581,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
             return cells
         if not self.takes_cells:
             raise ValueError(_NO_LINEAR_TERM)
-        self.learned_.check_map(fitted, None)
+        self._check_same_map()
         codes = cells
         if fitted.n_codes < cells.shape[1]:  # the leaves of trees tell all cells
             codes = cells[:, fitted.n_scales - 1 :: fitted.n_scales]
@@ -626,9 +645,9 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         return input_tags(super().__sklearn_tags__(), trees=KernelSource(self).has_trees)
 
 
-def _hint_at_regression(book: ClassBook) -> None:
-    """Warn if there are so many integers for classes that they look like numbers to predict."""
-    if book.labels.dtype.kind in "iu" and len(book.labels) > _MANY_CLASSES:
+def _hint_at_regression(book: ClassBook, n_before: int = 0) -> None:
+    """Warn if there are now so many integers for classes that they look like numbers to predict."""
+    if book.labels.dtype.kind in "iu" and n_before <= _MANY_CLASSES < len(book.labels):
         warnings.warn(
             f"y has {len(book.labels)} different integers, which looks like a regression: consider IKOGDRegressor. If "
             "they are classes, labels of text avoid this warning.",

@@ -28,6 +28,10 @@ KERNEL_PARAMETERS = (
     "categorical_features",
     "device",
 )
+REFITTED = (
+    "kernel must stay as it was when learning began; got one that was refitted. Refit the learner, or give it a kernel "
+    "of its own."
+)
 
 
 class KernelSource(NamedTuple):
@@ -154,10 +158,7 @@ def read_cells(kernel: IsolationKernel, cells: Any) -> Any:
 def check_same_map(fitted: FittedMap, starts: Any) -> None:
     """Raise ValueError if the kernel, which the user may hold too, has been refitted to other cells."""
     if fitted.starts is not starts and not np.array_equal(fitted.starts, starts):
-        raise ValueError(
-            "kernel must stay as it was when learning began; got one that was refitted. Refit the learner, or give it "
-            "a kernel of its own."
-        )
+        raise ValueError(REFITTED)
 
 
 def share_starts(kernel: Any, model: Any) -> None:

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from isokern.parts import Part, need, need_array
 from isokern.rows import CoreRows, CsrRows, as_scipy, core_rows
-from isokern.scaling import Scaling, fitted_scaler
+from isokern.scaling import fitted_scaler
 
 _N_BUCKETS = 2**18  # weights of all categorical columns together
 _FEWEST_BUCKETS = 64  # of each
@@ -40,14 +40,17 @@ class LinearTerm(Part):
         d = table.shape[1]
         categorical = np.flatnonzero(is_categorical) if is_categorical is not None else np.empty(0, dtype=np.int64)
         if sparse.issparse(table):
-            norm = math.sqrt(2.0 * float((table.data.astype(np.float64) ** 2).sum()) / table.shape[0])
-            return cls(np.zeros(d), np.full(d, 1.0 / norm if norm > 0 else 0.0), categorical, math.sqrt(0.5))
-        scaler = fitted_scaler("standard", table)
-        scaling = Scaling.of("standard", scaler, is_categorical)
-        varies = np.sqrt(scaler.var_) == scaler.scale_  # scikit-learn divides constant columns by 1
+            largest = float(np.abs(table.data).max(initial=0.0)) or 1.0  # so that no square overflows
+            norm = largest * math.sqrt(2.0 * float(((table.data / largest) ** 2).sum()) / table.shape[0])
+            return cls(np.zeros(d), np.full(d, 1.0 / norm if norm > 0.0 else 0.0), categorical, math.sqrt(0.5))
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaler = fitted_scaler("standard", table)
+            # Columns whose statistics overflow are left out, like constant ones, which scikit-learn divides by 1.
+            varies = (np.sqrt(scaler.var_) == scaler.scale_) & np.isfinite(scaler.mean_) & np.isfinite(scaler.scale_)
         varies[categorical] = False
         constant = 1.0 / math.sqrt(varies.sum() + len(categorical) + 1)
-        return cls(scaling.offset, np.where(varies, constant / scaling.divisor, 0.0), categorical, constant)
+        factor = constant / np.where(varies, scaler.scale_, np.inf)
+        return cls(np.where(varies, scaler.mean_, 0.0), factor, categorical, constant)
 
     @property
     def n_weights(self) -> int:
@@ -66,7 +69,8 @@ class LinearTerm(Part):
             rows = as_scipy(rows).toarray()  # the term was learned from dense rows, in which a zero is not the mean
         if isinstance(rows, CsrRows):
             return rows._replace(values=self._clipped(rows.values * self.factor[rows.columns]))
-        scaled = self._clipped((rows - self.offset) * self.factor)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = self._clipped((rows.astype(np.float64) - self.offset) * self.factor)
         return self._with_categories(rows, scaled) if len(self.categorical) else scaled
 
     def _clipped(self, values: NDArray[Any]) -> NDArray[np.float32]:

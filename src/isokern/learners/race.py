@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -55,7 +56,8 @@ class Race(ClassScores):
     book: ClassBook
     models: list[ScaleWeights]
     windows: list[ScoreWindow]
-    errors: NDArray[np.float64]  # of each candidate: weights of the rows that it missed before learning them, faded
+    # By candidate, the weights of the rows that it missed before learning them; at the end, those of all rows. Faded.
+    errors: NDArray[np.float64]
     selection: Selection
     fade: float
     clock: Clock
@@ -69,26 +71,30 @@ class Race(ClassScores):
         windows = [ScoreWindow.empty(book.n_columns) for _ in candidates]
         names, running = [candidate.name for candidate in candidates], list(range(len(candidates)))
         selection = Selection(names, np.full(len(names), np.nan), running)
-        return cls(book, models, windows, np.zeros(len(models)), selection, fade, Clock())
+        return cls(book, models, windows, np.zeros(len(models) + 1), selection, fade, Clock())
 
     def within(self, limit: int | None) -> Self:
         """Return the state with the best candidates, as many as have weights of at most ``limit`` bytes together."""
         kept: list[int] = []
         size = 0
-        for k in np.argsort(self.errors, kind="stable"):
+        for k in self._ranking():
             if limit is None or not kept or size + self.models[k].n_bytes <= limit:
                 kept.append(int(k))
                 size += self.models[k].n_bytes
-        if len(kept) == len(self.models):
-            return self
-        return self._keeping(np.array(kept), self.errors, self.selection.errors)
+        if limit is not None and size > limit:
+            warnings.warn(
+                f"The weights of {self.book.n_columns} scores take more than max_model_size={limit:,} bytes; the map "
+                "is drawn already, so there is no smaller model.",
+                stacklevel=5,
+            )
+        return self if len(kept) == len(self.models) else self._keeping(np.array(kept), self.errors)
 
     # -- the leader
 
     @property
     def leader(self) -> int:
         """Number of the leader among those that run."""
-        return int(self.errors.argmin())
+        return int(self.errors[:-1].argmin())
 
     @property
     def model(self) -> ScaleWeights:
@@ -112,7 +118,7 @@ class Race(ClassScores):
     def probabilities(self, cells: Features, loss: str, n_jobs: int | None) -> Any:
         """Return the leader's probability of each class, (n, n_classes)."""
         k = self.leader  # of this moment
-        alone = replace(self, models=[self.models[k]], windows=[self.windows[k]], errors=np.zeros(1))
+        alone = replace(self, models=[self.models[k]], windows=[self.windows[k]], errors=np.zeros(2))
         return ClassScores.probabilities(alone, cells, loss, n_jobs)
 
     # -- learning
@@ -168,59 +174,59 @@ class Race(ClassScores):
             targets=book.targets(numbers),
             row_weights=factors,
             guard=self.clock,
-            n_scored=len(book.labels) if len(book.labels) > 2 else len(book.labels) - 1,
+            seen_from=book.seen_from(numbers),
             fade=self.fade,
-            errors=self.errors if is_new else np.zeros(len(self.models)),
+            errors=self.errors if is_new else np.zeros(len(self.errors)),
             threads=rows.threads if n > _FEW_ROWS else 1,
             copies=copies,
         )
 
-    def compared(self, n_rows: int, n_kept: int | None, usual_weight: float = 1.0) -> Self:
-        """Return the state after a stage of ``n_rows`` rows: the best ``n_kept`` candidates, with errors set to 0.
+    def compared(self, n_kept: int, usual_weight: float = 1.0) -> Self:
+        """Return the state after a stage: the best ``n_kept`` candidates, with errors set to 0.
 
         Those that are far behind are dropped, too: by a quarter of the leader's errors, and by more than chance.
+        ``usual_weight`` is the mean weight of rows, each counted by its weight.
         """
-        found = self.selection.errors.copy()
-        found[self.selection.running] = self.errors / max(1, n_rows)
-        order = np.argsort(self.errors, kind="stable")  # the earlier candidate wins a tie
+        order = self._ranking()
         least = self.errors[order[0]]
         is_near = self.errors[order] <= 1.25 * least + 4.0 * np.sqrt(usual_weight * least)
-        return self._keeping(order[is_near][:n_kept], np.zeros(len(self.errors)), found)
-
-    def _keeping(self, which: NDArray[np.intp], errors: NDArray[np.float64], found: NDArray[np.float64]) -> Self:
-        """Return the state with some of the candidates; ``found`` are the errors to remember of all."""
-        kept = np.sort(which)
-        return replace(
-            self,
-            models=[self.models[k] for k in kept],
-            windows=[self.windows[k] for k in kept],
-            errors=errors[kept],
-            selection=replace(self.selection, errors=found, running=[self.selection.running[k] for k in kept]),
-        )
-
-    def report(self) -> dict[str, Any]:
-        """Return the names of the candidates, their shares of errors, those that run and the leader."""
-        known, errors = self.selection, self.selection.errors.copy()
-        if self.fade < 1.0:
-            errors[known.running] = self._shares()
-        names = known.candidates
-        running = [names[k] for k in known.running]
-        return {"candidates": names, "errors": errors, "running": running, "leader": running[self.leader]}
+        return self._keeping(order[is_near][:n_kept], np.zeros(len(self.errors)))
 
     def narrowed(self) -> Self:
         """Return the state with the best candidates, if a stage of a stream has ended; errors fade on."""
         n_rows = self.models[0].clock.n_rows
         n_kept = min((n for at, n in STREAM_STAGES if n_rows >= at), default=len(self.models))
-        if self.fade == 1.0 or n_kept >= len(self.models):
-            return self
-        found = self.selection.errors.copy()
-        found[self.selection.running] = self._shares()
-        return self._keeping(np.argsort(self.errors, kind="stable")[:n_kept], self.errors, found)
+        is_due = self.fade < 1.0 and n_kept < len(self.models)
+        return self._keeping(self._ranking()[:n_kept], self.errors) if is_due else self
+
+    def _ranking(self) -> NDArray[np.intp]:
+        """Return the candidates from the best to the worst; the earlier one wins a tie."""
+        return np.argsort(self.errors[:-1], kind="stable")
+
+    def _keeping(self, which: NDArray[np.intp], errors: NDArray[np.float64]) -> Self:
+        """Return the state with some of the candidates, these errors, and the present ones on record."""
+        kept = np.sort(which)
+        running = [self.selection.running[k] for k in kept]
+        return replace(
+            self,
+            models=[self.models[k] for k in kept],
+            windows=[self.windows[k] for k in kept],
+            errors=errors[[*kept, -1]],
+            selection=replace(self.selection, errors=self._shares(), running=running),
+        )
 
     def _shares(self) -> NDArray[np.float64]:
-        """Return the share of errors of each candidate that runs in a stream."""
-        n_rows = self.models[0].clock.n_rows
-        return self.errors * (1.0 - self.fade) / (1.0 - self.fade ** max(1, n_rows))
+        """Return each candidate's share of errors when it was last compared, now for those that run and have rows."""
+        shares = self.selection.errors.copy()
+        if self.errors[-1] > 0:
+            shares[self.selection.running] = self.errors[:-1] / self.errors[-1]
+        return shares
+
+    def report(self) -> dict[str, Any]:
+        """Return the names of the candidates, their shares of errors, those that run and the leader."""
+        names = self.selection.candidates
+        running = [names[k] for k in self.selection.running]
+        return {"candidates": names, "errors": self._shares(), "running": running, "leader": running[self.leader]}
 
     @property
     def until_narrowed(self) -> int:
@@ -255,7 +261,7 @@ class Race(ClassScores):
         """Raise ValueError unless classes, models and windows have the same scores."""
         need(len(self.models) == len(self.windows) == len(self.selection.running), "each model must have a window")
         need_array(self.errors, np.float64, 1, "errors")
-        need(len(self.errors) == len(self.models), "errors must have one per model")
+        need(len(self.errors) == len(self.models) + 1, "errors must have one per model, and one for all rows")
         need((self.errors >= 0).all(), "errors must be at least 0")
         need(0.0 < self.fade <= 1.0, "fade must be from 0 to 1")
         for model, window in zip(self.models, self.windows, strict=True):
@@ -275,7 +281,7 @@ class Race(ClassScores):
         window = ScoreWindow.merge([part.window for part in grown], shares)
         first = parts[0].selection
         selection = replace(first, running=[first.running[parts[0].leader]])
-        return cls(book, [model], [window], np.zeros(1), selection, parts[0].fade, Clock())
+        return cls(book, [model], [window], np.zeros(2), selection, parts[0].fade, Clock())
 
     def check_mergeable(self, other: Race, name: str) -> None:
         """Raise ValueError if another state, which errors call ``name``, cannot be merged with this one."""
