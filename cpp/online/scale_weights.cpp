@@ -155,6 +155,8 @@ template <class Value> class ScaleScorer {
     ScaleView<Value> weights_;
 };
 
+constexpr double kLargestGradient = 1e15; // so that sums of squares stay finite as floats
+
 // The Model of learn_rows (online_loop.hpp).
 class ScaleModel {
   public:
@@ -177,6 +179,7 @@ class ScaleModel {
     void end_row() {}
 
     void step(std::int64_t k, double g, double rate, double distance) {
+        g = std::clamp(g, -kLargestGradient, kLargestGradient);
         if (weights_.values)
             is_adagrad_ ? move_each_cell(k, g, rate) : move_all_cells(k, g, rate);
         if (weights_.linear_values)

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from isokern.feature_map import IsolationKernel
 from isokern.learners import IKOGDClassifier, IKOGDRegressor
 from isokern.learners.kernel_source import check_same_map
+from isokern.learners.race import Race
 from isokern.learners.weights import CellWeights
 
 Learner = IKOGDClassifier | IKOGDRegressor
@@ -88,6 +89,8 @@ def _check_part(part: Any, name: str) -> None:
             f"models must have passed their warm-up; {name} still buffers its first {part.warm_up_.n} rows. Give it a "
             "fitted kernel to learn at once."
         )
+    if isinstance(part.learned_, Race):
+        return
     if not isinstance(part.learned_.model, CellWeights):
         raise ValueError(f'evaluation must be "primal" or "naive" to be merged; got {part.evaluation!r} in {name}.')
     check_same_map(part.kernel_.map_, part.learned_.model.starts)
@@ -100,7 +103,12 @@ def _check_alike(first: Any, part: Any, name: str) -> None:
         expected, value = getattr(first, parameter, None), getattr(part, parameter, None)
         if value != expected:
             raise ValueError(f"{parameter} must be the same in all models; got {expected!r} and {value!r} in {name}.")
+    if type(part.learned_) is not type(first.learned_):
+        raise ValueError(f"models must all be chosen by a race or by their parameters; {name} differs from the first.")
     first.learned_.check_mergeable(part.learned_, name)
+    term, other = (getattr(model, "linear_term_", None) for model in (first, part))
+    if term is not None and not term.equals(other):
+        raise ValueError(f"models must share one linear term; that of {name} differs from the first.")
 
 
 def _check_one_map(first: IsolationKernel, other: IsolationKernel, name: str) -> None:

@@ -79,6 +79,7 @@ class IsolationTrees(Part):
     _paths: dict[int, NDArray[Any]] = field(default_factory=dict, init=False)  # cache of paths
 
     def __post_init__(self) -> None:
+        need(is_count(self.n_columns) and self.n_columns < 2**31, "n_columns must be below 2^31")
         self._map = _core.TreeMap(
             **self.arrays, categorical=self.categorical, n_columns=self.n_columns, n_cells=self.n_cells
         )

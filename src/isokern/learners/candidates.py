@@ -68,18 +68,18 @@ def candidates_of(learner: Any, fitted: IsolationKernel | None = None) -> list[C
     if kernel is not None:
         has_scales = kernel.n_scales_ > 1 if hasattr(kernel, "map_") else kernel.n_scales != 1
     if not is_open(learner):
-        if not has_scales and learner.linear is not True:
+        if not has_scales and not has_linear_term(learner):
             return []
         steps = Steps.of(learner)
-        return [Candidate("every" if has_scales else "finest", learner.linear is True, steps.schedule, steps.rate)]
+        return [Candidate("every" if has_scales else "finest", has_linear_term(learner), steps.schedule, steps.rate)]
     chosen = CANDIDATES
     if has_scales:
         chosen = tuple(c._replace(scales=c.scales and "every") for c in chosen if c.scales in ("all", ""))
     elif learner.n_scales == 1 or learner.n_cells != "auto":
         chosen = tuple(c._replace(scales=c.scales and "finest") for c in chosen if c.scales != "coarse")
-    if learner.linear is True:
+    if has_linear_term(learner):
         chosen = tuple(c._replace(linear=True) for c in chosen)
-    elif learner.linear is False:
+    elif learner.linear != "auto":
         chosen = tuple(c for c in chosen if not c.linear)
     return list(dict.fromkeys(chosen))
 
@@ -119,6 +119,11 @@ def fit_stages(n: int, usual_weight: float = 1.0) -> list[tuple[int, int]]:
     """
     ends = [(max(int(share * n), math.ceil(least * usual_weight)), n_kept) for share, least, n_kept in FIT_STAGES]
     return [*((end, n_kept) for end, n_kept in ends if n_kept > 1 and end <= n / 2), (min(n, ends[-1][0]), 1)]
+
+
+def has_linear_term(learner: Any) -> bool:
+    """Return whether a learner's parameters ask for a linear term."""
+    return learner.linear != "auto" and bool(learner.linear)
 
 
 def is_open(learner: Any) -> bool:

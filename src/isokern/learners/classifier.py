@@ -16,7 +16,15 @@ from isokern.arrays import ForeignRows, is_foreign
 from isokern.checks import all_or_nothing, is_integer, n_threads
 from isokern.engines import engine_of, host_table
 from isokern.feature_map import IsolationKernel
-from isokern.learners.candidates import FADE, LINEAR_PASSES, Candidate, candidates_of, fit_stages, kernel_choice
+from isokern.learners.candidates import (
+    FADE,
+    LINEAR_PASSES,
+    Candidate,
+    candidates_of,
+    fit_stages,
+    has_linear_term,
+    kernel_choice,
+)
 from isokern.learners.classes import ClassBook
 from isokern.learners.commits import BLOCK, commit, one_at_a_time, one_view
 from isokern.learners.features import Features
@@ -315,7 +323,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         batch = Batch(known, read_labels(self, y, known), read_weights(sample_weight, known))
         if hasattr(self, "learned_"):
             return batch._replace(table=self._of_cells(known)), self._has_new(batch.targets, classes)
-        if self.linear is True:
+        if has_linear_term(self):
             raise ValueError(_NO_LINEAR_TERM)
         take_columns(self, kernel)
         book = ClassBook.of(batch.targets, classes, takes_new=True)
@@ -638,6 +646,8 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
             if isinstance(self.learned_, Race):
                 need(isinstance(self.kernel_, IsolationKernel), "kernel_ must be an IsolationKernel")
                 self.learned_.check_map(self.kernel_.map_, self.linear_term_)
+                d = self.n_features_in_ if self.linear_term_ is None else len(self.linear_term_.offset)
+                need(d == self.n_features_in_, "linear_term_ must have one entry for each column")
             else:
                 share_starts(self.kernel_, self.learned_.model)
 

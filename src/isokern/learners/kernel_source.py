@@ -63,7 +63,7 @@ class KernelSource(NamedTuple):
     @property
     def n_initial(self) -> int:
         """Number of rows to buffer before the map is drawn."""
-        if self.fitted is not None and getattr(self.learner, "linear", None) is not True:
+        if self.fitted is not None and getattr(self.learner, "linear", "auto") in (False, "auto"):
             return 0
         if self.learner.n_initial is not None:
             return int(self.learner.n_initial)

@@ -108,11 +108,16 @@ class Race(ClassScores):
 
     def scores(self, cells: Features, n_jobs: int | None, copies: Copies | None = None) -> Any:
         """Return the leader's scores of rows, (n,) for two classes, else (n, n_classes), and make ``copies``."""
-        model = self.model
-        if cells.source is None:
-            return self.book.of_classes(model.score(cells, self.clock, copies))
-        scores = model.foreign_score(cells, self.clock)
-        _core.copy_model(self.clock, copies or [])
+        errors = np.empty_like(self.errors)
+        together: Copies = [(errors, self.errors), *(copies or [])]
+        for leader in iter(lambda: self.leader, None):
+            if cells.source is None:
+                scores = self.models[leader].score(cells, self.clock, together)
+            else:
+                scores = self.models[leader].foreign_score(cells, self.clock)
+                _core.copy_model(self.clock, together)
+            if errors[:-1].argmin() == leader:  # or else another thread has learned rows meanwhile
+                break
         return self.book.of_classes(scores)
 
     def probabilities(self, cells: Features, loss: str, n_jobs: int | None) -> Any:
@@ -266,6 +271,12 @@ class Race(ClassScores):
         need(0.0 < self.fade <= 1.0, "fade must be from 0 to 1")
         for model, window in zip(self.models, self.windows, strict=True):
             self.check_scores(self.book, model, window)
+        tables = [id(table) for model in self.models for table in model.tables() if table is not None]
+        own = [
+            *tables,
+            *(id(array) for window in self.windows for array in (window.scores, window.classes, window.seen)),
+        ]
+        need(len(set(own)) == len(own), "each model and window must have arrays of its own")
 
     def check_map(self, fitted: FittedMap, term: LinearTerm | None) -> None:
         """Raise ValueError unless all models have the cells of a map and the weights of a linear term."""
