@@ -646,7 +646,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
             if isinstance(self.learned_, Race):
                 need(isinstance(self.kernel_, IsolationKernel), "kernel_ must be an IsolationKernel")
                 self.learned_.check_map(self.kernel_.map_, self.linear_term_)
-                d = self.n_features_in_ if self.linear_term_ is None else len(self.linear_term_.offset)
+                d = self.n_features_in_ if self.linear_term_ is None else self.linear_term_.n_columns
                 need(d == self.n_features_in_, "linear_term_ must have one entry for each column")
             else:
                 share_starts(self.kernel_, self.learned_.model)

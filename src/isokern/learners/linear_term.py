@@ -29,7 +29,7 @@ class LinearTerm(Part):
     makes the intercept. The statistics are those of the rows that the map was drawn from.
     """
 
-    offset: NDArray[np.float64]  # by column; all 0 for sparse rows
+    offset: NDArray[np.float64]  # by column; none for sparse rows, which are not centred
     factor: NDArray[np.float64]  # by column; 0 for constant and for categorical ones
     categorical: NDArray[np.int64]  # numbers of the categorical columns
     constant: float
@@ -42,7 +42,7 @@ class LinearTerm(Part):
         if sparse.issparse(table):
             largest = float(np.abs(table.data).max(initial=0.0)) or 1.0  # so that no square overflows
             norm = largest * math.sqrt(2.0 * float(((table.data / largest) ** 2).sum()) / table.shape[0])
-            return cls(np.zeros(d), np.full(d, 1.0 / norm if norm > 0.0 else 0.0), categorical, math.sqrt(0.5))
+            return cls(np.empty(0), np.full(d, 1.0 / norm if norm > 0.0 else 0.0), categorical, math.sqrt(0.5))
         with np.errstate(over="ignore", invalid="ignore"):
             scaler = fitted_scaler("standard", table)
             # Columns whose statistics overflow are left out, like constant ones, which scikit-learn divides by 1.
@@ -53,9 +53,14 @@ class LinearTerm(Part):
         return cls(np.where(varies, scaler.mean_, 0.0), factor, categorical, constant)
 
     @property
+    def n_columns(self) -> int:
+        """Number of columns of the rows."""
+        return len(self.factor)
+
+    @property
     def n_weights(self) -> int:
         """Number of weights of a score, the intercept included."""
-        return len(self.offset) + len(self.categorical) * self._n_buckets + 1
+        return self.n_columns + len(self.categorical) * self._n_buckets + 1
 
     @property
     def _n_buckets(self) -> int:
@@ -65,12 +70,13 @@ class LinearTerm(Part):
     def rows(self, table: Any) -> CoreRows:
         """Return the features of a table's rows, without the constant, as float32."""
         rows = core_rows(table, 0, table.shape[0])
-        if isinstance(rows, CsrRows) and self.offset.any():
+        if isinstance(rows, CsrRows) and len(self.offset):
             rows = as_scipy(rows).toarray()  # the term was learned from dense rows, in which a zero is not the mean
         if isinstance(rows, CsrRows):
             return rows._replace(values=self._clipped(rows.values * self.factor[rows.columns]))
         with np.errstate(over="ignore", invalid="ignore"):
-            scaled = self._clipped((rows.astype(np.float64) - self.offset) * self.factor)
+            centred = rows.astype(np.float64) - (self.offset if len(self.offset) else 0.0)
+            scaled = self._clipped(centred * self.factor)
         return self._with_categories(rows, scaled) if len(self.categorical) else scaled
 
     def _clipped(self, values: NDArray[Any]) -> NDArray[np.float32]:
@@ -99,7 +105,7 @@ class LinearTerm(Part):
         for name in ("offset", "factor"):
             need_array(getattr(self, name), np.float64, 1, name)
             need(np.isfinite(getattr(self, name)).all(), f"{name} must be finite")
-        need(len(self.offset) == len(self.factor), "offset and factor must have one entry per column")
+        need(len(self.offset) in (0, self.n_columns), "offset must have one entry per column, or none")
         ascends = np.diff(self.categorical, prepend=-1).min(initial=1) > 0
-        need(ascends and self.categorical.max(initial=-1) < len(self.offset), "categorical must be ascending columns")
+        need(ascends and self.categorical.max(initial=-1) < self.n_columns, "categorical must be ascending columns")
         need(0.0 < self.constant <= 1.0, "constant must be from 0 to 1")

@@ -200,9 +200,19 @@ class Race(ClassScores):
     def narrowed(self) -> Self:
         """Return the state with the best candidates, if a stage of a stream has ended; errors fade on."""
         n_rows = self.models[0].clock.n_rows
-        n_kept = min((n for at, n in STREAM_STAGES if n_rows >= at), default=len(self.models))
-        is_due = self.fade < 1.0 and n_kept < len(self.models)
-        return self._keeping(self._ranking()[:n_kept], self.errors) if is_due else self
+        n_kept = min((n for at, n in self._stages if n_rows >= at), default=len(self.models))
+        return self._keeping(self._ranking()[:n_kept], self.errors) if n_kept < len(self.models) else self
+
+    @property
+    def until_narrowed(self) -> int:
+        """Number of rows until the next stage of a stream ends."""
+        n_rows = self.models[0].clock.n_rows
+        return min((at - n_rows for at, _ in self._stages if at > n_rows), default=BLOCK)
+
+    @property
+    def _stages(self) -> tuple[tuple[int, int], ...]:
+        """Stages that go by the number of rows; ``fit``, where errors do not fade, calls ``compared`` instead."""
+        return STREAM_STAGES if self.fade < 1.0 else ()
 
     def _ranking(self) -> NDArray[np.intp]:
         """Return the candidates from the best to the worst; the earlier one wins a tie."""
@@ -232,12 +242,6 @@ class Race(ClassScores):
         names = self.selection.candidates
         running = [names[k] for k in self.selection.running]
         return {"candidates": names, "errors": self._shares(), "running": running, "leader": running[self.leader]}
-
-    @property
-    def until_narrowed(self) -> int:
-        """Number of rows until the next stage of a stream ends."""
-        n_rows = self.models[0].clock.n_rows
-        return min((at - n_rows for at, _ in STREAM_STAGES if at > n_rows), default=BLOCK)
 
     def writable(self) -> Self:
         """Return this state if a block can be learned in place, in one step; else a copy to learn it in."""
