@@ -1,8 +1,8 @@
 // Python bindings of learning on several scales with a linear term (scale_weights.hpp).
 //
-// In: NumPy arrays of cells, linear rows, targets and weights. Out: the same arrays changed in place. Shapes are checked
-// here, because the core trusts its arguments. All loops release the GIL. Several models learn the same rows in one
-// step, each in a thread of its own, under the lock of one clock.
+// In: NumPy arrays of cells, linear rows, targets and weights. Out: the same arrays changed in place. Shapes are
+// checked here, because the core trusts its arguments. All loops release the GIL. Several models learn the same rows in
+// one step, each in a thread of its own, under the lock of one clock.
 #include "bindings/rules.hpp"
 
 #include <mutex>
@@ -105,7 +105,8 @@ void learn_scales(const std::vector<const Entrant *> &entrants, const LinearArgu
     const auto n_rows = static_cast<std::int64_t>(targets.size()), n = static_cast<std::int64_t>(entrants.size());
     if (static_cast<std::int64_t>(errors.size()) != n + 1)
         throw std::invalid_argument("errors must have one entry per entrant, and one for the sum of weights.");
-    const auto n_classes = static_cast<std::int64_t>(seen_from.size()), n_scored = n_classes > 2 ? n_classes : n_classes - 1;
+    const auto n_classes = static_cast<std::int64_t>(seen_from.size()),
+               n_scored = n_classes > 2 ? n_classes : n_classes - 1;
     const double *factors = view(row_weights, n_rows);
     const auto rows = view(linear, constant, n_rows);
     std::vector<std::optional<AnyCells>> cells;
@@ -142,8 +143,8 @@ void learn_scales(const std::vector<const Entrant *> &entrants, const LinearArgu
         const std::int64_t n_columns = weights[e].n_columns;
         isokern::count_rows(scores, n_rows, n_columns, target, factors, entrants[e]->rule.loss, entrants[e]->rule.step,
                             *entrants[e]->clock);
-        errors.data()[e] = isokern::faded_error(errors.data()[e], fade, scores, n_rows, n_columns, seen_from,
-                                                targets.data(), factors);
+        errors.data()[e] =
+            isokern::faded_error(errors.data()[e], fade, scores, n_rows, n_columns, seen_from, targets.data(), factors);
     }
     errors.data()[n] = isokern::faded_total(errors.data()[n], fade, n_rows, factors);
     copy_all(copies);
@@ -215,8 +216,8 @@ void register_scales(nb::module_ &m) {
                const Vector<float> &shares, const OptionalFloats &values, const OptionalFloats &squares,
                const OptionalFloats &linear_values, const OptionalFloats &linear_squares, const Rule &rule,
                Clock *clock, const Output<double> &scores) {
-                new (self) Entrant{cells,         starts,         shares, values, squares,
-                                   linear_values, linear_squares, rule,   clock,  scores};
+                new (self)
+                    Entrant{cells, starts, shares, values, squares, linear_values, linear_squares, rule, clock, scores};
             },
             "cells"_a.noconvert().none(), "starts"_a.noconvert().none(), "shares"_a.noconvert(),
             "values"_a.noconvert().none(), "squares"_a.noconvert().none(), "linear_values"_a.noconvert().none(),

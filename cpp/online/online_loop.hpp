@@ -102,8 +102,8 @@ inline double limited_adagrad(double weight, double move, double distance, doubl
 // One pass over rows in order. In each round, for each column k,
 //     g = weight dL/df at f = f_k(x),   w <- (1 - eta lambda) w - eta g phi(x)
 // A Model has: read(r), make row r the current one; last(scores), score it by the last weights; averages(), whether
-// predictions differ from that; predict(scores); step(k, g, rate, distance), move the weights of column k, whose score is
-// so far from the minimum of its loss; move(k, g, rate), how far that step moves the score; end_row().
+// predictions differ from that; predict(scores); step(k, g, rate, distance), move the weights of column k, whose score
+// is so far from the minimum of its loss; move(k, g, rate), how far that step moves the score; end_row().
 //   in: target, row_weights (or null), loss, step      changed: model, clock      out: scores before each step, or null
 template <class Model, class Target, class Loss>
 void learn_rows(Model &model, std::int64_t n_rows, std::int64_t n_columns, const Target &target,

@@ -362,7 +362,8 @@ double faded_error(double error, double fade, const double *scores, std::int64_t
     // A single class cannot be missed.
     const auto is_wrong = [&](std::int64_t r) {
         if (n_classes <= 2)
-            return n_classes == 2 && r >= std::max(seen_from[0], seen_from[1]) && (scores[0] > 0.0) != (targets[r] == 0);
+            return n_classes == 2 && r >= std::max(seen_from[0], seen_from[1]) &&
+                   (scores[0] > 0.0) != (targets[r] == 0);
         std::int64_t best = targets[r];
         for (std::int64_t k = n_classes - 1; k >= 0; --k) // the first of equal scores wins
             if (r >= seen_from[k] && scores[k] >= scores[best])

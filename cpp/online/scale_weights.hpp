@@ -41,8 +41,8 @@ struct ScaleWeights {
 
     ScaleWeights columns(std::int64_t begin, std::int64_t end) const {
         const auto from = [&](float *table) { return table ? table + begin : nullptr; };
-        return {from(values), from(squares),       shares, n_scales, from(linear_values), from(linear_squares),
-                end - begin,  stride};
+        return {from(values),        from(squares),        shares,      n_scales,
+                from(linear_values), from(linear_squares), end - begin, stride};
     }
 };
 
