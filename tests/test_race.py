@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from isokern import IKOGDClassifier, IKOGDClassifierCV, IsolationKernel
 from isokern.learners import candidates, race
-from isokern.learners.candidates import CANDIDATES, candidates_of, fit_stages
+from isokern.learners.candidates import CANDIDATES, LINEAR_PASSES, candidates_of, fit_stages
 from isokern.learners.one_vs_rest import OneVsRest
 from isokern.learners.race import Race
 from isokern.learners.weights import CellWeights
@@ -124,7 +125,7 @@ LEFT = {
     "n_scales=1, n_cells": ({"n_scales": 1, "n_cells": 64}, FINEST),
     "n_scales=3, linear=True": (
         {"n_scales": 3, "linear": True},
-        ["every cells + linear, adagrad 2", "every cells + linear, adagrad 0.5"],
+        ["every cells + linear, adagrad 2", "every cells + linear, adagrad 0.5", "linear, adagrad 0.5"],
     ),
     "n_scales=3, linear=False": ({"n_scales": 3, "linear": False}, EVERY[:2]),
     "schedule": ({"schedule": "constant"}, []),
@@ -243,41 +244,46 @@ def alone(monkeypatch, candidate, X, y, weights, **options):
 
 
 def missed(scores, y):
-    """Return which rows are not predicted as their class."""
-    n_classes = y.max() + 1
-    found = scores[:, :n_classes].argmax(axis=1) if n_classes > 2 else (scores[:, 0] > 0).astype(int)
-    return found != y
+    """Return which rows are not predicted as their class, among those seen so far; a single class is never missed."""
+    seen = np.cumsum(y[:, None] == np.arange(y.max() + 1), axis=0) > 0
+    if seen.shape[1] == 2:
+        return seen.all(axis=1) & ((scores[:, 0] > 0) != y)
+    return np.where(seen, scores[:, : seen.shape[1]], -np.inf).argmax(axis=1) != y
 
 
-def expected_race(errors, stages):
-    """Return the winner, and each candidate's share of errors in its last stage; ``errors`` are (candidates, n)."""
-    running, shares, begin = list(range(len(errors))), np.full(len(errors), np.nan), 0
-    for end, n_kept in stages:
-        counts = errors[:, begin:end].sum(axis=1)
-        shares[running] = counts[running] / (end - begin)
-        least = min(counts[running])
-        order = sorted((k for k in running if counts[k] <= 1.25 * least + 4 * np.sqrt(least)), key=lambda k: counts[k])
-        running, begin = sorted(order[:n_kept]), end
+def expected_race(is_missed, weights):
+    """Return the winner, and each candidate's share of errors in its last stage; ``is_missed`` is (candidates, n)."""
+    usual = (weights**2).sum() / weights.sum()
+    running, shares, begin = list(range(len(is_missed))), np.full(len(is_missed), np.nan), 0
+    for end, n_kept in fit_stages(len(weights), usual / weights.mean()):
+        errors, total = is_missed[:, begin:end] @ weights[begin:end], weights[begin:end].sum()
+        shares[running] = errors[running] / total
+        least = min(errors[running])
+        near = [k for k in running if errors[k] <= 1.25 * least + 4 * np.sqrt(usual * least)]
+        running, begin = sorted(sorted(near, key=lambda k: errors[k])[:n_kept]), end
     return running[0], shares
 
 
+ROWS = {"noise": make_rows, "chessboard": chessboard, "halves": halves}
+
+
 @pytest.mark.parametrize("is_weighted", [False, True], ids=["", "weighted"])
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("data", ["noise", "chessboard", "halves"])
-@pytest.mark.parametrize("decision", [10, 500, 30_000])
-def test_the_candidate_with_the_fewest_errors_wins(decision, data, n_classes, is_weighted, monkeypatch):
+@pytest.mark.parametrize(
+    ("data", "n_classes", "decision"),
+    [("noise", 3, 10), ("chessboard", 2, 10), ("chessboard", 3, 30_000), ("halves", 2, 30_000)],
+)
+def test_the_candidate_with_the_fewest_errors_wins(data, n_classes, decision, is_weighted, monkeypatch):
     stages = ((1 / 64, 15, 4), (1 / 32, 30, 3), (1 / 8, 60, 2), (1 / 2, decision, 1))
     monkeypatch.setattr(candidates, "FIT_STAGES", stages)
-    n = 1000
-    X, y = {"noise": lambda: make_rows(n), "chessboard": lambda: chessboard(n), "halves": lambda: halves(n)}[data]()
+    n = 600
+    X, y = ROWS[data](n)
     y = y + (n_classes == 3) * (X[:, 1] > X[:, 1].mean())
     rng = np.random.RandomState(0)
     rng.randint(np.iinfo(np.int32).max)  # the seed of the kernel
     order = rng.permutation(n)
     weights = np.random.default_rng(1).exponential(size=n) if is_weighted else np.ones(n)
     runs = [alone(monkeypatch, candidate, X, y, weights) for candidate in CANDIDATES]
-    errors = np.array([weights[order] * missed(scores, y[order]) for scores, _ in runs])
-    winner, shares = expected_race(errors, fit_stages(n))
+    winner, shares = expected_race(np.array([missed(scores, y[order]) for scores, _ in runs]), weights[order])
     model = IKOGDClassifier(**SMALL).fit(X, y, sample_weight=weights)
     found = model.selection_
     assert found["candidates"] == [candidate.name for candidate in CANDIDATES]
@@ -306,11 +312,12 @@ def test_rows_that_a_linear_function_separates_are_won_by_a_linear_term():
     assert "linear" not in model.selection_["leader"]
 
 
-def test_class_weights_weigh_steps_and_errors_like_sample_weights():
+@pytest.mark.parametrize("learn", ["fit", "partial_fit"])
+def test_class_weights_weigh_steps_and_errors_like_sample_weights(learn):
     X, y, weights = make_stream(300, 3)
     shares = {0: 0.25, 1: 2.0, 2: 1.0}
-    by_class = IKOGDClassifier(**STREAM, class_weight=shares).partial_fit(X, y, sample_weight=weights)
-    by_row = IKOGDClassifier(**STREAM).partial_fit(X, y, sample_weight=weights * [shares[label] for label in y])
+    by_class = getattr(IKOGDClassifier(**STREAM, class_weight=shares), learn)(X, y, sample_weight=weights)
+    by_row = getattr(IKOGDClassifier(**STREAM), learn)(X, y, sample_weight=weights * [shares[label] for label in y])
     assert state_of(by_class) == state_of(by_row)
 
 
@@ -326,12 +333,16 @@ def test_rows_of_weight_zero_count_for_nothing():
     assert some.n_support_ == without.n_support_
 
 
-@pytest.mark.parametrize("n_passes", [1, 2, 3])
-def test_the_winner_alone_goes_on_after_fit(n_passes):
-    X, y = make_rows(500, 3)
+@pytest.mark.parametrize(
+    ("data", "n_passes", "n_learned"),
+    [("chessboard", 1, 1), ("chessboard", 3, 3), ("noise", 1, 1), ("noise", 3, 1 + 2 * LINEAR_PASSES)],
+)
+def test_the_winner_alone_goes_on_after_fit(data, n_passes, n_learned):
+    X, y = ROWS[data](500)
     model = IKOGDClassifier(**SMALL, n_passes=n_passes).fit(X[:300], y[:300])
+    assert (model.selection_["leader"] == "linear, adagrad 0.5") == (data == "noise")
     assert model.n_rows_seen_ == 300
-    assert model.learned_.model.clock.rounds == 300 * n_passes
+    assert model.learned_.model.clock.rounds == 300 * n_learned
     before, support = model.selection_, model.n_support_
     parts = copy.deepcopy(model)
     model.partial_fit(X[300:], y[300:])
@@ -351,13 +362,14 @@ def test_shares_of_errors_are_at_most_one_with_large_weights(learn):
     assert np.nanmax(model.selection_["errors"]) <= 1
 
 
-def test_candidates_that_go_on_do_not_depend_on_the_unit_of_the_errors():
+def test_candidates_that_go_on_do_not_depend_on_the_unit_of_the_weights():
     X, y = make_rows(60)
     state = IKOGDClassifier(**STREAM).partial_fit(X, y).learned_
-    state.errors[:] = [10, 20, 24, 26, 40]
-    kept = state.compared(60, 4).selection.running
-    state.errors *= 100  # rows with 100 times the weight
-    assert state.compared(60, 4).selection.running == kept
+    state.errors[:] = [20, 10, 26, 24, 40, 60]
+    for n_kept, kept in [(4, [0, 1, 3]), (2, [0, 1]), (1, [1])]:  # 26 is far behind
+        assert state.compared(n_kept).selection.running == kept
+        heavy = replace(state, errors=100 * state.errors)
+        assert heavy.compared(n_kept, usual_weight=100.0).selection.running == kept
 
 
 def test_a_search_never_races():
@@ -396,7 +408,7 @@ def test_cells_for_a_model_with_a_linear_term_are_a_clear_error():
         lambda: model.predict_cells(cells),
         lambda: model.predict_proba_cells(cells),
     ):
-        with pytest.raises(ValueError, match=r"linear must be False for cells.*fit it with linear=False"):
+        with pytest.raises(ValueError, match=r"linear must be False for cells.*rows themselves, or linear=False"):
             call()
     assert not model.takes_cells
     assert model.n_rows_seen_ == 600

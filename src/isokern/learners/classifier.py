@@ -115,7 +115,8 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         buffer.
     max_model_size : int or None, default=2**28
         Limit of the weights of all candidates in bytes, 256 MiB by default. A model that would be larger gets fewer
-        candidates or, with ``n_cells="auto"``, fewer cells, with a warning. None means no limit.
+        candidates or, with ``n_cells="auto"``, fewer cells; fewer cells, and a limit that classes of later rows
+        exceed, give a warning. None means no limit.
     evaluation : {"primal", "naive", "dual"}, default="primal"
         How to compute scores: from t weights, from all t * n_cells products, or from all support vectors. Scores are
         the same; "naive" and "dual" are slow and exist for comparison.

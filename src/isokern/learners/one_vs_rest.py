@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -57,7 +58,14 @@ class ClassScores(Part):
         return self
 
     def within(self, limit: int | None) -> Self:
-        """Return the state with at most ``limit`` bytes of weights, as far as there is a choice."""
+        """Return the state with at most ``limit`` bytes of weights, as far as there is a choice; else warn."""
+        tables = [getattr(self.model, name) for name in self.model.in_place]
+        if limit is not None and sum(table.nbytes for table in tables if table is not None) > limit:
+            warnings.warn(
+                f"The weights of all classes take more than max_model_size={limit:,} bytes; the map is drawn already, "
+                "so there is no smaller model.",
+                stacklevel=6,
+            )
         return self
 
     @property

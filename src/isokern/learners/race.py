@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -81,13 +80,8 @@ class Race(ClassScores):
             if limit is None or not kept or size + self.models[k].n_bytes <= limit:
                 kept.append(int(k))
                 size += self.models[k].n_bytes
-        if limit is not None and size > limit:
-            warnings.warn(
-                f"The weights of {self.book.n_columns} scores take more than max_model_size={limit:,} bytes; the map "
-                "is drawn already, so there is no smaller model.",
-                stacklevel=5,
-            )
-        return self if len(kept) == len(self.models) else self._keeping(np.array(kept), self.errors)
+        state = self if len(kept) == len(self.models) else self._keeping(np.array(kept), self.errors)
+        return ClassScores.within(state, limit)
 
     # -- the leader
 
@@ -241,7 +235,9 @@ class Race(ClassScores):
         """Return the names of the candidates, their shares of errors, those that run and the leader."""
         names = self.selection.candidates
         running = [names[k] for k in self.selection.running]
-        return {"candidates": names, "errors": self._shares(), "running": running, "leader": running[self.leader]}
+        # The winner of fit is not compared any more; candidates of a stream always are.
+        errors = self._shares() if self.fade < 1.0 else self.selection.errors.copy()
+        return {"candidates": names, "errors": errors, "running": running, "leader": running[self.leader]}
 
     def writable(self) -> Self:
         """Return this state if a block can be learned in place, in one step; else a copy to learn it in."""
