@@ -355,7 +355,7 @@ def learn_scales(
     Targets are (n, n_columns) of +1 and -1. Rows count as support vectors of column k from ``counted_from[k]`` on.
     """
     n, n_columns = targets.shape
-    factors = np.ones(n) if row_weights is None else row_weights
+    factors = _or_ones(row_weights, n)
     first = np.zeros(n_columns) if counted_from is None else np.asarray(counted_from)
     is_adagrad = schedule == "adagrad"
     model = ScaleTwin(places, shares, n_values, linear, n_linear, n_columns, is_adagrad=is_adagrad)
@@ -371,10 +371,11 @@ def learn_scales(
                 weight = min(weight, 10 * max(far, eta) / (eta * model.move(r, k, g)))
             elif not is_adagrad:
                 weight = limited(loss, weight, eta * model.move(r, k, g), far)
+            g = min(max(g * weight, -1e15), 1e15)  # so that sums of squares stay finite as floats
             if places is not None:
-                model.step_cells(r, k, g * weight, eta)
+                model.step_cells(r, k, g, eta)
             if linear is not None:
-                model.step_linear(r, k, g * weight, eta, far + eta)
+                model.step_linear(r, k, g, eta, far + eta)
     return model, scores, int(n_support)
 
 
@@ -401,12 +402,25 @@ def standardised(table, is_categorical=None):
 
 
 def faded_errors(scores, numbers, n_classes, fade, row_weights=None):
-    """Return the weights of the rows whose highest score is not that of their class, faded by ``fade`` a row."""
-    error, weights = 0.0, np.ones(len(numbers)) if row_weights is None else row_weights
-    for row, number, weight in zip(scores, numbers, weights, strict=True):
-        best = int(np.argmax(row[:n_classes])) if n_classes > 2 else int(row[0] > 0) if n_classes == 2 else 0
-        error = error * fade + weight * (best != number)
+    """Return the weights of the rows that are missed, faded by ``fade`` a row.
+
+    The class with the highest score is predicted, the first of equal ones, among those seen up to the row itself.
+    """
+    error, seen = 0.0, set()
+    for row, number, weight in zip(scores, numbers, _or_ones(row_weights, len(numbers)), strict=True):
+        seen.add(int(number))
+        by_class = row[:n_classes] if n_classes > 2 else [0.0, row[0]]
+        error = error * fade + weight * (max(sorted(seen), key=by_class.__getitem__) != number)
     return error
+
+
+def faded_total(n, fade, row_weights=None):
+    """Return the weights of all rows, faded by ``fade`` a row."""
+    return _or_ones(row_weights, n) @ fade ** np.arange(n - 1.0, -1.0, -1.0)
+
+
+def _or_ones(row_weights, n):
+    return np.ones(n) if row_weights is None else row_weights
 
 
 def solve_svm(cells, starts, y, costs, *, is_squared, intercept, tolerance, max_iter, seed, column=0):
