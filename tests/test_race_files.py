@@ -13,17 +13,26 @@ import skops.io as skops
 
 from forging import Forgery
 from isokern import IKOGDClassifier, merge
-from isokern.learners import candidates, race
+from isokern.learners import candidates, linear_term, race
+from isokern.learners.race import Race
 from isokern.persistence import load, save
 from learning import every, make_rows
 from test_interrupts import state_of
 from test_race import SMALL, STAGES, STREAM, halves
 
 
-@pytest.fixture(autouse=True)
-def small_race(monkeypatch):
-    """Race on three scales, and drop candidates after few rows."""
-    monkeypatch.setattr(candidates, "auto_n_cells", lambda n_rows: 32)
+@pytest.fixture(autouse=True, scope="module")
+def small_race():
+    """Race on three scales, with few weights of categories."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(candidates, "auto_n_cells", lambda n_rows: 32)
+        patch.setattr(linear_term, "_N_BUCKETS", 64)
+        yield
+
+
+@pytest.fixture
+def early_stages(monkeypatch):
+    """Drop candidates after few rows."""
     monkeypatch.setattr(race, "STREAM_STAGES", STAGES)
 
 
@@ -64,6 +73,7 @@ MOMENTS = {
 }
 
 
+@pytest.mark.usefixtures("early_stages")
 @every("way", WAYS)
 @every("begin", MOMENTS)
 @pytest.mark.parametrize("options", [{}, {"partitioning": "voronoi", "loss": "logistic"}], ids=["tree", "voronoi"])
@@ -120,9 +130,7 @@ def stream_file(tmp_path_factory):
     X, y = make_rows(120, 3)
     X[:, 1] = np.arange(120) % 5
     path = tmp_path_factory.mktemp("race") / "model"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(candidates, "auto_n_cells", lambda n_rows: 32)
-        save(IKOGDClassifier(**STREAM, categorical_features=[1]).partial_fit(X, y), path)
+    save(IKOGDClassifier(**STREAM, categorical_features=[1]).partial_fit(X, y), path)
     return path
 
 
@@ -245,11 +253,12 @@ def test_a_forgery_of_a_race_that_changes_nothing_is_loaded(stream_file, tmp_pat
 
 
 @pytest.mark.parametrize("what", ["models", "windows"])
-def test_candidates_that_are_one_object_are_refused(what, tmp_path):
+def test_candidates_that_are_one_object_are_refused(what, tmp_path, monkeypatch):
     X, y = make_rows(120, 3)
     model = IKOGDClassifier(**STREAM, linear=False).partial_fit(X, y)
     parts = getattr(model.learned_, what)
     parts[2] = parts[0]
+    monkeypatch.setattr(Race, "snapshot", lambda self: self)  # which would copy it
     save(model, tmp_path / "model")
     with pytest.raises(ValueError, match="damaged"):
         load(tmp_path / "model")
