@@ -86,7 +86,7 @@ SPLITS = {
     "at a stage": [60, 40, 50],
     "next to stages": [59, 2, 38, 2, 48, 2],
     "blocks": [37] * 20,
-    "one by one": [1] * 400,
+    "one by one": [1] * 200,
     "warm-up, then the rest": [49, 1, 1],
 }
 
@@ -101,10 +101,16 @@ def assert_same_stream(options, sizes, y, X, weights=None):
 
 @pytest.mark.usefixtures("early_stages")
 @every("sizes", SPLITS)
-@every("options", FITS)
-def test_any_split_of_a_stream_gives_the_same_bytes(options, sizes):
+def test_any_split_of_a_stream_gives_the_same_bytes(sizes):
     X, y, weights = make_stream(400)
-    assert_same_stream(options, sizes, y, X, weights)
+    assert_same_stream({}, sizes, y, X, weights)
+
+
+@pytest.mark.usefixtures("early_stages")
+@every("options", FITS)
+def test_a_split_of_a_stream_gives_the_same_bytes_with_any_parameters(options):
+    X, y, weights = make_stream(250)
+    assert_same_stream(options, SPLITS["next to stages"], y, X, weights)
 
 
 @pytest.mark.usefixtures("early_stages")
@@ -116,7 +122,7 @@ def test_any_split_gives_the_same_bytes_of_sparse_rows_and_with_small_blocks(for
     whole = feed(IKOGDClassifier(**STREAM), [], X, y, weights)
     for module in (commits, classifier):
         monkeypatch.setattr(module, "BLOCK", 17)
-    for sizes in ([], [3] * 100):
+    for sizes in ([], [5] * 60):
         assert state_of(feed(IKOGDClassifier(**STREAM), sizes, X, y, weights)) == state_of(whole)
 
 
@@ -139,14 +145,12 @@ def test_candidates_are_dropped_after_fixed_numbers_of_rows():
 
 def test_errors_of_a_stream_fade():
     X, y = make_rows(400, 3)
-    model = IKOGDClassifier(**STREAM).partial_fit(X[:50], y[:50])
-    for k in range(50, 400):
-        model.partial_fit(X[k : k + 1], y[k : k + 1])
+    model = IKOGDClassifier(**STREAM).partial_fit(X, y)
     is_wrong = [missed(window.scores[:400], y) for window in model.learned_.windows]
     totals = np.array(is_wrong) @ FADE ** np.arange(399, -1, -1)
-    np.testing.assert_allclose(model.learned_.errors, totals, rtol=1e-9)
-    expected = totals * (1 - FADE) / (1 - FADE**400)
-    np.testing.assert_allclose(model.selection_["errors"], expected, rtol=1e-9)
+    of_all = (1 - FADE**400) / (1 - FADE)
+    np.testing.assert_allclose(model.learned_.errors, [*totals, of_all], rtol=1e-9)
+    np.testing.assert_allclose(model.selection_["errors"], totals / of_all, rtol=1e-9)
     assert model.selection_["leader"] == ALL[int(totals.argmin())]
 
 
@@ -160,9 +164,18 @@ def late(n, first, n_classes=3):
     return X[~(is_early & (y == n_classes - 1))], y[~(is_early & (y == n_classes - 1))]
 
 
-@pytest.mark.parametrize("first", [30, 500, 5_000])
-@pytest.mark.parametrize("options", [{}, {"loss": "logistic"}, {"n_cells": 32}, {"class_weight": "balanced"}], ids=str)
-def test_a_class_that_comes_late_is_learned_as_if_it_had_been_known(options, first):
+LATE = {
+    "in the warm-up": (30, {}),
+    "in the first block": (500, {}),
+    "after blocks": (2_500, {}),
+    "logistic": (500, {"loss": "logistic"}),
+    "n_cells": (500, {"n_cells": 32}),
+    "balanced": (2_500, {"class_weight": "balanced"}),
+}
+
+
+@pytest.mark.parametrize(("first", "options"), list(LATE.values()), ids=list(LATE))
+def test_a_class_that_comes_late_is_learned_as_if_it_had_been_known(first, options):
     X, y = late(first + 600, first)
     told = IKOGDClassifier(**STREAM, **options).partial_fit(X, y, classes=[0, 1, 2])
     met = IKOGDClassifier(**STREAM, **options).partial_fit(X, y)
@@ -206,7 +219,7 @@ def test_errors_before_a_new_class_do_not_depend_on_the_split_of_a_stream(option
 def test_a_stream_of_one_class_is_never_wrong():
     X, _ = make_rows(200)
     model = IKOGDClassifier(**STREAM).partial_fit(X, np.full(200, "only"))
-    assert not model.learned_.errors.any()
+    assert not model.learned_.errors[:-1].any()
     assert set(model.predict(X)) == {"only"}
     np.testing.assert_array_equal(model.predict_proba(X), np.ones((200, 1)))
 
@@ -238,13 +251,13 @@ def states_between_blocks(first, X, y, upto, stages=STAGES):
 
 
 def candidates_in(state, running):
-    """Return errors and models of some candidates of a state."""
+    """Return the errors, models and windows of some candidates of a state, after the sum of weights."""
     learned = state["learned_"]
     known = [int(number) for number in learned["selection"]["running"]]
     assert set(running) <= set(known)
-    errors = dict(zip(known, np.frombuffer(learned["errors"][2]), strict=True))
-    models = dict(zip(known, learned["models"], strict=True))
-    return [(errors[k], models[k]) for k in running]
+    *errors, of_all = np.frombuffer(learned["errors"][2])
+    found = dict(zip(known, zip(errors, learned["models"], learned["windows"], strict=True), strict=True))
+    return [of_all, *(found[k] for k in running)]
 
 
 def check_torn(torn, states, X, y, upto):
@@ -286,30 +299,61 @@ def test_a_race_interrupted_at_the_end_of_a_stage_leaves_whole_blocks(monkeypatc
     check_torn(torn, states, X, y, 80)
 
 
-def while_another_learns(model, X, y, method, monkeypatch):
-    """Return what a method says if other rows are learned after it has found the leader."""
-    score, begun = ScaleWeights.score, []
+def while_another_learns(model, X, y, read, at, monkeypatch):
+    """Return what a model's method ``read`` says of rows that are learned just before the n-th call of ``at``."""
+    name, n = at
+    call, n_calls = getattr(ScaleWeights, name), itertools.count(1)
 
-    def late_score(self, *args, **options):
-        if not begun:
-            begun.append(1)
+    def late(self, *args, **options):
+        if next(n_calls) == n:
             model.partial_fit(X, y)
-        return score(self, *args, **options)
+        return call(self, *args, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(ScaleWeights, "score", late_score)
-        return getattr(model, method)(X)
+        patch.setattr(ScaleWeights, name, late)
+        found = getattr(model, read)(X)
+    assert next(n_calls) > n
+    return found
 
 
-@pytest.mark.parametrize("method", ["decision_function", "predict_proba"])
-def test_a_reader_gets_the_leader_of_the_block_that_it_reads(method, monkeypatch):
+# _score_block is called when the scales have been folded; its second call is that with the window of probabilities.
+LEARNED_AT = [("score", 1), ("_score_block", 1), ("score", 2), ("_score_block", 2)]
+
+
+def both_blocks(model, read, X, y):
+    """Return the leaders before and after a block, and what they say of its rows."""
+    before, after = copy.deepcopy(model), copy.deepcopy(model).partial_fit(X, y)
+    answers = {getattr(m, read)(X).tobytes() for m in (before, after)}
+    assert len(answers) == 2
+    return before.learned_.leader, after.learned_.leader, answers
+
+
+@pytest.mark.parametrize("at", LEARNED_AT[:2], ids=str)
+@pytest.mark.parametrize("read", ["decision_function", "predict_proba"])
+def test_a_reader_gets_the_leader_of_the_block_that_it_reads(read, at, monkeypatch):
     X, y = make_rows(300, 3)
     model = IKOGDClassifier(**STREAM).partial_fit(X[:100], y[:100])
-    model.learned_.errors[:] = [100, 100, 100, 100, 99.99]  # so that the block changes the leader
-    after = copy.deepcopy(model).partial_fit(X[100:], y[100:])
-    assert model.learned_.leader != after.learned_.leader
-    expected = {getattr(m, method)(X[100:]).tobytes() for m in (copy.deepcopy(model), after)}
-    assert while_another_learns(model, X[100:], y[100:], method, monkeypatch).tobytes() in expected
+    model.learned_.errors[:-1] = [99.99, 100, 100, 100, 100]  # so that the block changes the leader
+    first, second, expected = both_blocks(model, read, X[100:], y[100:])
+    assert first != second
+    assert while_another_learns(model, X[100:], y[100:], read, at, monkeypatch).tobytes() in expected
+
+
+@pytest.mark.parametrize("at", LEARNED_AT, ids=str)
+def test_a_reader_gets_scores_and_temperature_of_the_same_block(at, monkeypatch):
+    X, y = make_rows(300, 3)
+    model = IKOGDClassifier(**STREAM).partial_fit(X[:100], y[:100])
+    model.learned_.errors[:-1] = [0, 100, 100, 100, 100]  # the leader stays
+    first, second, expected = both_blocks(model, "predict_proba", X[100:], y[100:])
+    assert first == second == 0
+    assert while_another_learns(model, X[100:], y[100:], "predict_proba", at, monkeypatch).tobytes() in expected
+
+
+def test_a_race_scores_no_rows():
+    X, y = make_rows(100, 3)
+    model = IKOGDClassifier(**STREAM, linear=False).partial_fit(X, y)
+    assert model.decision_function_cells(model.map_rows(X)[:0]).shape == (0, 3)
+    assert model.predict_proba_cells(model.map_rows(X)[:0]).shape == (0, 3)
 
 
 def test_copies_made_while_another_thread_learns_are_of_whole_blocks(small_blocks):

@@ -37,18 +37,21 @@ class ClassScores(Part):
         if loss == "logistic" or n_classes == 1:
             scores = self.scores(cells, n_jobs)
         else:
-            scores, factor = self._calibrated(cells, n_jobs)
+            scores, factor = self.calibrated(cells, n_jobs)
         engine = engine_of(scores)
         return engine.to_library(probabilities(engine.to_host(scores), n_classes, factor), scores)
 
-    def _calibrated(self, cells: Any, n_jobs: int | None) -> tuple[Any, float]:
-        """Return scores and the inverse temperature of the same moment, which is fitted if it is not known."""
+    def calibrated(self, cells: Any, n_jobs: int | None, copies: Copies | None = None) -> tuple[Any, float]:
+        """Return scores and the inverse temperature of the same moment, and make ``copies`` with them.
+
+        The temperature is fitted if it is not known.
+        """
         seen = np.empty_like(self.window.seen)
-        scores = self.scores(cells, n_jobs, [(seen, self.window.seen)])
+        scores = self.scores(cells, n_jobs, [(seen, self.window.seen), *(copies or [])])
         factor = self.window.known_temperature(int(seen[0]))
         if factor is None:
-            window, copies = twin(self.window)
-            scores = self.scores(cells, n_jobs, copies)
+            window, of_window = twin(self.window)
+            scores = self.scores(cells, n_jobs, [*of_window, *(copies or [])])
             factor = window.inverse_temperature(len(self.book.labels))
             self.window.take_temperature(window)
         return scores, factor

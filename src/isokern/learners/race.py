@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -102,23 +102,35 @@ class Race(ClassScores):
 
     def scores(self, cells: Features, n_jobs: int | None, copies: Copies | None = None) -> Any:
         """Return the leader's scores of rows, (n,) for two classes, else (n, n_classes), and make ``copies``."""
-        errors = np.empty_like(self.errors)
-        together: Copies = [(errors, self.errors), *(copies or [])]
-        for leader in iter(lambda: self.leader, None):
-            if cells.source is None:
-                scores = self.models[leader].score(cells, self.clock, together)
-            else:
-                scores = self.models[leader].foreign_score(cells, self.clock)
-                _core.copy_model(self.clock, together)
-            if errors[:-1].argmin() == leader:  # or else another thread has learned rows meanwhile
-                break
-        return self.book.of_classes(scores)
 
-    def probabilities(self, cells: Features, loss: str, n_jobs: int | None) -> Any:
-        """Return the leader's probability of each class, (n, n_classes)."""
-        k = self.leader  # of this moment
-        alone = replace(self, models=[self.models[k]], windows=[self.windows[k]], errors=np.zeros(2))
-        return ClassScores.probabilities(alone, cells, loss, n_jobs)
+        def read(leader: int, of_errors: Copies) -> Any:
+            together = [*of_errors, *(copies or [])]
+            if cells.source is None:
+                return self.models[leader].score(cells, self.clock, together)
+            scores = self.models[leader].foreign_score(cells, self.clock)
+            _core.copy_model(self.clock, together)
+            return scores
+
+        return self.book.of_classes(self._of_leader(read))
+
+    def calibrated(self, cells: Features, n_jobs: int | None, copies: Copies | None = None) -> tuple[Any, float]:
+        """Return the leader's scores and its inverse temperature of the same moment, and make ``copies`` with them."""
+
+        def read(leader: int, of_errors: Copies) -> Any:
+            alone = replace(self, models=[self.models[leader]], windows=[self.windows[leader]], errors=np.zeros(2))
+            return ClassScores.calibrated(alone, cells, n_jobs, [*of_errors, *(copies or [])])
+
+        found: tuple[Any, float] = self._of_leader(read)
+        return found
+
+    def _of_leader(self, read: Callable[[int, Copies], Any]) -> Any:
+        """Return what ``read`` finds with the leader; the copies that it makes meanwhile tell who led then."""
+        errors = np.empty_like(self.errors)
+        while True:
+            leader = self.leader
+            found = read(leader, [(errors, self.errors)])
+            if errors[:-1].argmin() == leader:  # or else another thread has learned rows meanwhile
+                return found
 
     # -- learning
 

@@ -90,12 +90,18 @@ class ScaleWeights(Part):
 
     def score(self, features: Features, guard: Clock, copies: Copies | None = None) -> Table:
         """Return the scores of rows, (n, n_columns), under the lock of a clock, and make ``copies`` with the last."""
+        fold = self._folded(features, guard)
+        scores = self._score_all(features, fold, guard, copies or [])
+        if fold and fold.rounds != self.clock.rounds:  # the copies may be of a later moment than the fold
+            scores = self._score_all(features, None, guard, copies or [])
+        return scores
+
+    def _score_all(self, features: Features, fold: Fold | None, guard: Clock, copies: Copies) -> Table:
         n = len(features)
         scores = np.empty((n, self.n_columns))
-        fold = self._folded(features, guard)
-        for begin in range(0, n, _ROWS_PER_LOCK):
+        for begin in range(0, max(1, n), _ROWS_PER_LOCK):  # copies are made for no rows, too
             part = slice(begin, begin + _ROWS_PER_LOCK)
-            made = (copies or []) if begin + _ROWS_PER_LOCK >= n else []
+            made = copies if begin + _ROWS_PER_LOCK >= n else []
             self._score_block(features if n <= _ROWS_PER_LOCK else features[part], fold, guard, scores[part], made)
         return scores
 
