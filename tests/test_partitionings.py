@@ -301,7 +301,8 @@ class Hyperplanes:
 
     def fit(self, X, rng):
         self.normals = rng.standard_normal((X.shape[1], 3))
-        self.offsets = X[[rng.integers(X.shape[0])]] @ self.normals
+        # Half of a projection, so that no row lies on a hyperplane, where rounding would decide.
+        self.offsets = 0.5 * (X[[rng.integers(X.shape[0])]] @ self.normals)
         return self
 
     def apply(self, X):
