@@ -216,7 +216,7 @@ def voronoi_scales(X, D, n_partitionings, n_cells, n_scales, seed):
     return np.stack([distances[:, rows[:size]].argmin(axis=1) for rows in samples for size in sizes], axis=1)
 
 
-def derivative(loss, f, target, epsilon=0.1):
+def derivative(loss, f, target, epsilon=0.1, quantiles=0.5):
     """Return dL/df; the target of a classifier is +1 or -1."""
     error, margin = f - target, target * f
     with np.errstate(over="ignore"):
@@ -227,7 +227,20 @@ def derivative(loss, f, target, epsilon=0.1):
             "squared": error,
             "huber": np.clip(error, -epsilon, epsilon),
             "epsilon_insensitive": np.where(np.abs(error) > epsilon, np.sign(error), 0.0),
+            "quantile": np.where(error < 0, -np.asarray(quantiles), (1.0 - np.asarray(quantiles)) * (error > 0)),
         }[loss]
+
+
+def regression_error(loss, f, target, epsilon=0.1, quantiles=0.5):
+    """Return the error of predictions: the whole square, or the loss."""
+    error = f - target
+    size, beyond = np.abs(error), np.abs(error) > epsilon
+    return {
+        "squared": error**2,
+        "huber": np.where(beyond, epsilon * size - epsilon**2 / 2, error**2 / 2),
+        "epsilon_insensitive": np.where(beyond, size - epsilon, 0.0),
+        "quantile": np.maximum(np.asarray(quantiles) * -error, (1.0 - np.asarray(quantiles)) * error),
+    }[loss]
 
 
 def distance(loss, f, target, epsilon=0.1):
@@ -253,12 +266,25 @@ def steps(schedule, rate, n_rounds):
 
 
 def learn_online(
-    cells, starts, targets, *, loss, schedule, rate, shrinkage=0.0, average=False, row_weights=None, epsilon=0.1
+    cells,
+    starts,
+    targets,
+    *,
+    loss,
+    schedule,
+    rate,
+    shrinkage=0.0,
+    average=False,
+    row_weights=None,
+    epsilon=0.1,
+    units=None,
+    quantiles=0.5,
 ):
     """Return (weights to predict with, scores of each row before its update, number of support vectors).
 
     Targets are (n, n_columns). In each round all weights shrink, then those of the row's cells take a gradient step;
-    averaged weights are the mean of the weights after each round.
+    averaged weights are the mean of the weights after each round. Losses are those of scores and targets divided by
+    ``units``, (n, n_columns), and steps are multiplied by them.
     """
     (n, t), n_columns = cells.shape, targets.shape[1]
     factors = np.ones(n) if row_weights is None else row_weights
@@ -269,10 +295,11 @@ def learn_online(
         features[starts[:-1] + cells[r]] = 1.0
         shown = np.mean(history, axis=0) if average and history else w
         scores.append(features @ shown / t)
-        f = features @ w / t
-        g = derivative(loss, f, targets[r], epsilon)
+        unit = np.ones(n_columns) if units is None else units[r]
+        f, y = features @ w / t / unit, targets[r] / unit
+        g = derivative(loss, f, y, epsilon, quantiles)
         for k in np.flatnonzero(g):
-            far = distance(loss, f[k], targets[r, k], epsilon)
+            far = distance(loss, f[k], y[k], epsilon)
             if schedule != "adagrad":
                 g[k] *= limited(loss, factors[r], eta * abs(g[k]), far)
             elif factors[r] <= 1:
@@ -286,7 +313,7 @@ def learn_online(
         squares = squares + gradient**2
         if schedule == "adagrad":
             gradient = gradient / np.sqrt(np.where(squares > 0, squares, 1.0))
-        w = (1 - eta * shrinkage) * w - eta * gradient
+        w = (1 - eta * shrinkage) * w - eta * gradient * unit
         if average:
             history.append(w)
     return (np.mean(history, axis=0) if average else w), np.array(scores), int(n_support)
@@ -348,34 +375,53 @@ class ScaleTwin:
 
 
 def learn_scales(
-    places, shares, n_values, linear, n_linear, targets, *, loss, schedule, rate, row_weights=None, counted_from=None
+    places,
+    shares,
+    n_values,
+    linear,
+    n_linear,
+    targets,
+    *,
+    loss,
+    schedule,
+    rate,
+    row_weights=None,
+    counted_from=None,
+    units=None,
+    first_square=0.0,
+    epsilon=0.1,
+    quantiles=0.5,
 ):
     """Return (the twin after learning, scores of each row before its step, number of support vectors).
 
-    Targets are (n, n_columns) of +1 and -1. Rows count as support vectors of column k from ``counted_from[k]`` on.
+    Targets are (n, n_columns), for classes +1 and -1. Rows count as support vectors of column k from
+    ``counted_from[k]`` on. Losses are those of scores and targets divided by ``units``; steps are multiplied by them.
     """
     n, n_columns = targets.shape
     factors = _or_ones(row_weights, n)
     first = np.zeros(n_columns) if counted_from is None else np.asarray(counted_from)
     is_adagrad = schedule == "adagrad"
+    units = np.ones(targets.shape) if units is None else units
     model = ScaleTwin(places, shares, n_values, linear, n_linear, n_columns, is_adagrad=is_adagrad)
+    model.squares += np.float32(first_square)
     scores, n_support = np.zeros(targets.shape), 0
     for r, eta in enumerate(steps(schedule, rate, n)):
         scores[r] = [model.score(r, k) for k in range(n_columns)]
-        gradients = derivative(loss, scores[r], targets[r]) * (factors[r] > 0)
+        f, y = scores[r] / units[r], targets[r] / units[r]
+        gradients = derivative(loss, f, y, epsilon, quantiles) * (factors[r] > 0)
         n_support += gradients[first <= r].any()
         for k in np.flatnonzero(gradients):
-            g, weight = float(gradients[k]), factors[r]
-            far = max(0.0, distance(loss, scores[r, k], targets[r, k]))
+            g, weight, unit = float(gradients[k]), factors[r], float(units[r, k])
+            far = max(0.0, distance(loss, f[k], y[k], epsilon))
             if is_adagrad and weight > 1:
                 weight = min(weight, 10 * max(far, eta) / (eta * model.move(r, k, g))) if far > 0 else 1.0
             elif not is_adagrad:
                 weight = limited(loss, weight, eta * model.move(r, k, g), far)
             g = min(max(g * weight, -1e15), 1e15)  # so that sums of squares stay finite as floats
             if places is not None:
-                model.step_cells(r, k, g, eta)
+                model.step_cells(r, k, g, eta * unit)
             if linear is not None:
-                model.step_linear(r, k, g, eta, far + eta)
+                model.step_linear(r, k, g, eta * unit, far * unit + eta * unit)
     return model, scores, int(n_support)
 
 
@@ -421,6 +467,27 @@ def faded_total(n, fade, row_weights=None):
 
 def _or_ones(row_weights, n):
     return np.ones(n) if row_weights is None else row_weights
+
+
+def faded_losses(scores, targets, units, fade, row_weights=None, **loss):
+    """Return the weighted errors of rows, mean over the columns, faded by ``fade`` a row."""
+    total, weights = 0.0, _or_ones(row_weights, len(targets))
+    for f, y, weight in zip(scores / units, targets / units, weights, strict=True):
+        total = total * fade + weight * regression_error(f=f, target=y, **loss).mean()
+    return total
+
+
+def standardised_targets(y, weights):
+    """Return (targets less the mean of those before them, standard deviations up to each row), by output."""
+    residuals, units = np.zeros(y.shape), np.ones(y.shape)
+    for r in range(len(y)):
+        if weights[:r].any():
+            residuals[r] = y[r] - np.average(y[:r], weights=weights[:r], axis=0)
+        if weights[: r + 1].any():
+            mean = np.average(y[: r + 1], weights=weights[: r + 1], axis=0)
+            units[r] = np.sqrt(np.average((y[: r + 1] - mean) ** 2, weights=weights[: r + 1], axis=0))
+        units[r] = np.where(units[r] > 0, units[r], np.where(residuals[r] != 0, abs(residuals[r]), 1.0))
+    return residuals, units
 
 
 def solve_svm(cells, starts, y, costs, *, is_squared, intercept, tolerance, max_iter, seed, column=0):

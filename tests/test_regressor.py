@@ -9,22 +9,16 @@ import reference
 from isokern import IKOGDRegressor
 from learning import RATES, SMALL, assert_close, make_kernel, weights_of
 
-LOSSES = ["squared", "huber", "epsilon_insensitive"]
+LOSSES = ["squared", "huber", "epsilon_insensitive", "quantile"]
 every_loss = pytest.mark.parametrize("loss", LOSSES)
+PLAIN = {"schedule": "constant", "average": True, "n_passes": 1}
 
 
 def make_numbers(n=120):
-    """Return rows, targets and weights; the first target is 0, the mean of no targets."""
+    """Return rows, targets and weights."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 3))
-    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=n)
-    y[0] = 0.0
-    return X, y, rng.uniform(0.1, 1.5, n)
-
-
-def means_before(y, weights):
-    """Return the mean of the targets before each row, 0 before the first."""
-    return np.array([0.0, *(np.average(y[:r], weights=weights[:r]) for r in range(1, len(y)))])
+    return X, np.sin(X[:, 0]) + 0.1 * rng.normal(size=n), rng.uniform(0.1, 1.5, n)
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
@@ -34,20 +28,26 @@ def means_before(y, weights):
 @every_loss
 def test_weights_and_predictions_equal_the_reference(loss, schedule, average, shrinkage, weighted):
     options = {"loss": loss, "schedule": schedule, "average": average, "shrinkage": shrinkage, "epsilon": 0.3}
+    options |= {"quantiles": (0.2, 0.7)}
     X, y, row_weights = make_numbers(60)
+    y *= 5.0
     row_weights = row_weights if weighted else np.ones(60)
     kernel, rate = make_kernel(X), RATES[schedule]
     cells = kernel.apply(X)
     model = IKOGDRegressor(kernel=kernel, learning_rate=rate, **options)
     model.partial_fit_cells(cells, y, row_weights if weighted else None)
-    residuals = (y - means_before(y, row_weights))[:, None]
+    n_columns = 2 if loss == "quantile" else 1
+    residuals, units = (
+        np.repeat(table, n_columns, axis=1) for table in reference.standardised_targets(y[:, None], row_weights)
+    )
+    units = units if schedule == "adagrad" else None  # steps of a given size are taken as they are
     weights, _, n_support = reference.learn_online(
-        cells, kernel.map_.starts, residuals, rate=rate, row_weights=row_weights, **options
+        cells, kernel.map_.starts, residuals, rate=rate, row_weights=row_weights, units=units, **options
     )
     assert_close(weights_of(model), weights)
     assert model.n_support_ == n_support
-    features = kernel.transform(X) / np.sqrt(6)
-    assert_close(model.predict(X), np.average(y, weights=row_weights) + (features @ weights)[:, 0])
+    expected = np.average(y, weights=row_weights) + kernel.transform(X) / np.sqrt(6) @ weights
+    assert_close(model.predict(X), np.sort(expected, axis=1) if loss == "quantile" else expected[:, 0])
 
 
 @pytest.mark.parametrize("average", [False, True])

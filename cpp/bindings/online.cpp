@@ -56,7 +56,7 @@ void learn_primal(const CellsArgument &cells, const Vector<std::int64_t> &starts
             check_columns(rule, weights.n_columns);
             if (rule.step.schedule == Schedule::adagrad && !weights.squares)
                 throw std::invalid_argument("squares must be an array for the schedule adagrad; got None.");
-            const AnyTarget any = view(targets, rows.n_rows);
+            const AnyTarget any = view(targets, rows.n_rows, weights.n_columns);
             const double *factors = view(row_weights, rows.n_rows);
             double *out = view(scores, rows.n_rows, weights.n_columns);
             const nb::gil_scoped_release release;
@@ -139,7 +139,7 @@ std::int64_t learn_dual(const Table<Cell> &cells, const Vector<std::int64_t> &st
     const Weights weights = view(values, sums, std::nullopt, n_support + rows.n_rows);
     check_columns(rule, weights.n_columns);
     SupportVectors<Cell> vectors{support.data(), weights, n_support};
-    const AnyTarget any = view(targets, rows.n_rows);
+    const AnyTarget any = view(targets, rows.n_rows, weights.n_columns);
     const double *factors = view(row_weights, rows.n_rows);
     double *out = view(scores, rows.n_rows, weights.n_columns);
     const nb::gil_scoped_release release;
@@ -225,11 +225,13 @@ void register_online(nb::module_ &m) {
         .def(
             "__init__",
             [](Rule *self, const std::string &loss, double epsilon, const std::string &schedule, double rate,
-               double shrinkage, const std::vector<std::int64_t> &counted_from, bool is_new) {
+               double shrinkage, const std::vector<std::int64_t> &counted_from, bool is_new,
+               const std::vector<double> &quantiles) {
                 const Step step{schedule_by_name(schedule), rate, shrinkage, counted_from, is_new};
-                new (self) Rule{loss_by_name(loss, epsilon), step};
+                new (self) Rule{loss_by_name(loss, epsilon, quantiles), step};
             },
-            "loss"_a, "epsilon"_a, "schedule"_a, "rate"_a, "shrinkage"_a, "counted_from"_a, "is_new"_a = true);
+            "loss"_a, "epsilon"_a, "schedule"_a, "rate"_a, "shrinkage"_a, "counted_from"_a, "is_new"_a = true,
+            "quantiles"_a = std::vector<double>());
 
     nb::class_<Clock>(m, "Clock")
         .def(

@@ -57,7 +57,7 @@ void learn_machine(KernelMachine &machine, const RowsArgument &rows, const Targe
     std::visit(
         [&](const auto &table) {
             check_columns(rule, machine.n_scores());
-            const AnyTarget target = view(targets, table.n_rows);
+            const AnyTarget target = view(targets, table.n_rows, machine.n_scores());
             const double *factors = view(row_weights, table.n_rows);
             const nb::gil_scoped_release release;
             const std::unique_lock lock(machine.lock());
@@ -123,7 +123,7 @@ void learn_linear(const Table<double> &features, const TargetArgument &targets, 
     if (!fits)
         throw std::invalid_argument("values must have one row per feature; sums and n_updates must fit values.");
     check_columns(rule, static_cast<std::int64_t>(values.shape(1)));
-    const AnyTarget target = view(targets, rows.n_rows);
+    const AnyTarget target = view(targets, rows.n_rows, static_cast<std::int64_t>(values.shape(1)));
     const double *factors = view(row_weights, rows.n_rows);
     const LinearWeights weights{values.data(), sums ? sums->data() : nullptr, n_updates.data(),
                                 static_cast<std::int64_t>(values.shape(1))};

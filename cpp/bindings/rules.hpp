@@ -17,10 +17,11 @@
 
 namespace isokern::bindings {
 
-using TargetArgument = std::variant<Vector<std::int32_t>, Vector<double>>;
 using OptionalVector = std::optional<Vector<double>>;
 using OptionalOutput = std::optional<Output<double>>;
 using OptionalTable = std::optional<Table<double>>;
+// Columns of classes; or values with a column per score, and their units (None for 1).
+using TargetArgument = std::variant<Vector<std::int32_t>, std::pair<Table<double>, OptionalTable>>;
 
 // Arrays to copy, (to, from), in the same step in which rows are learned or scored.
 using Copies = std::vector<
@@ -51,6 +52,9 @@ struct Rule {
 inline void check_columns(const Rule &rule, std::int64_t n_columns) {
     if (static_cast<std::int64_t>(rule.step.counted_from.size()) != n_columns)
         throw std::invalid_argument("counted_from must have one entry per column.");
+    const auto *quantiles = std::get_if<Quantiles>(&rule.loss);
+    if (quantiles && static_cast<std::int64_t>(quantiles->quantiles.size()) != n_columns)
+        throw std::invalid_argument("quantiles must have one entry per column.");
 }
 
 constexpr std::int64_t kRowsPerLock = 8192; // scored before a writer may go on
@@ -72,17 +76,18 @@ inline double *view(const OptionalOutput &scores, std::int64_t n_rows, std::int6
     return scores ? scores->data() : nullptr;
 }
 
-inline AnyTarget view(const TargetArgument &targets, std::int64_t n_rows) {
-    return std::visit(
-        [&]<class T>(const Vector<T> &array) -> AnyTarget {
-            if (static_cast<std::int64_t>(array.size()) != n_rows)
-                throw std::invalid_argument("targets must have one entry per row.");
-            if constexpr (std::is_same_v<T, double>)
-                return ValueTarget{array.data()};
-            else
-                return ClassTarget{array.data()};
-        },
-        targets);
+inline AnyTarget view(const TargetArgument &targets, std::int64_t n_rows, std::int64_t n_columns) {
+    if (const auto *classes = std::get_if<Vector<std::int32_t>>(&targets)) {
+        if (static_cast<std::int64_t>(classes->size()) != n_rows)
+            throw std::invalid_argument("targets must have one entry per row.");
+        return ClassTarget{classes->data()};
+    }
+    const auto &[values, units] = std::get<1>(targets);
+    for (const Table<double> *table : {&values, units ? &*units : nullptr})
+        if (table && (static_cast<std::int64_t>(table->shape(0)) != n_rows ||
+                      static_cast<std::int64_t>(table->shape(1)) != n_columns))
+            throw std::invalid_argument("targets and units must have a row per row and a column per score.");
+    return ValueTarget{values.data(), units ? units->data() : nullptr, n_columns};
 }
 
 inline const double *view(const OptionalVector &row_weights, std::int64_t n_rows) {

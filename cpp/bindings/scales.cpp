@@ -97,12 +97,14 @@ ScaleWeights view(const Entrant &entrant, const std::optional<AnyCells> &cells,
 // All entrants learn the rows in one step with `copies`, under the lock of `guard`. errors[e] becomes the entrant's
 // faded error, see faded_error; the last entry the faded sum of the rows' weights.
 void learn_scales(const std::vector<const Entrant *> &entrants, const LinearArgument &linear, float constant,
-                  const Vector<std::int32_t> &targets, const OptionalVector &row_weights, Clock &guard,
+                  const TargetArgument &targets, const OptionalVector &row_weights, Clock &guard,
                   const SeenFrom &seen_from, double fade,
                   const nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu> &errors, int threads,
                   const Copies &copies) {
     check(copies);
-    const auto n_rows = static_cast<std::int64_t>(targets.size()), n = static_cast<std::int64_t>(entrants.size());
+    const auto *classes = std::get_if<Vector<std::int32_t>>(&targets);
+    const auto n_rows = static_cast<std::int64_t>(classes ? classes->size() : std::get<1>(targets).first.shape(0));
+    const auto n = static_cast<std::int64_t>(entrants.size());
     if (static_cast<std::int64_t>(errors.size()) != n + 1)
         throw std::invalid_argument("errors must have one entry per entrant, and one for the sum of weights.");
     const auto n_classes = static_cast<std::int64_t>(seen_from.size()),
@@ -119,12 +121,14 @@ void learn_scales(const std::vector<const Entrant *> &entrants, const LinearArgu
         if (static_cast<std::int64_t>(entrant->scores.shape(0)) != n_rows || n_scored > weights.back().n_columns)
             throw std::invalid_argument("scores must have a row per row and a column per class.");
     }
-    for (std::int64_t r = 0; r < n_rows; ++r) {
-        const std::int64_t number = targets.data()[r];
+    for (std::int64_t r = 0; classes && r < n_rows; ++r) {
+        const std::int64_t number = classes->data()[r];
         if (number < (n_classes > 2 ? 0 : -1) || number >= std::max<std::int64_t>(n_scored, 0))
             throw std::invalid_argument("targets must be columns of classes.");
     }
-    const ClassTarget target{targets.data()};
+    std::vector<AnyTarget> target; // by entrant
+    for (const ScaleWeights &of_entrant : weights)
+        target.push_back(view(targets, n_rows, of_entrant.n_columns));
     const nb::gil_scoped_release release;
     const std::unique_lock lock(guard.lock);
     // Where there are more threads than entrants, the columns of each are divided.
@@ -133,7 +137,7 @@ void learn_scales(const std::vector<const Entrant *> &entrants, const LinearArgu
         const std::int64_t e = task / n_groups, group = task % n_groups, n_columns = weights[e].n_columns;
         const std::int64_t begin = group * n_columns / n_groups, end = (group + 1) * n_columns / n_groups;
         if (begin < end)
-            isokern::learn_scales(cells[e], rows, n_rows, target, factors, entrants[e]->rule.loss,
+            isokern::learn_scales(cells[e], rows, n_rows, target[e], factors, entrants[e]->rule.loss,
                                   entrants[e]->rule.step, weights[e], begin, end, *entrants[e]->clock,
                                   entrants[e]->scores.data());
     };
@@ -141,10 +145,14 @@ void learn_scales(const std::vector<const Entrant *> &entrants, const LinearArgu
     for (std::int64_t e = 0; e < n; ++e) {
         const double *scores = entrants[e]->scores.data();
         const std::int64_t n_columns = weights[e].n_columns;
-        isokern::count_rows(scores, n_rows, n_columns, target, factors, entrants[e]->rule.loss, entrants[e]->rule.step,
-                            *entrants[e]->clock);
-        errors.data()[e] =
-            isokern::faded_error(errors.data()[e], fade, scores, n_rows, n_columns, seen_from, targets.data(), factors);
+        const Rule &rule = entrants[e]->rule;
+        isokern::count_rows(scores, n_rows, n_columns, target[e], factors, rule.loss, rule.step, *entrants[e]->clock);
+        double &error = errors.data()[e];
+        if (classes)
+            error = isokern::faded_error(error, fade, scores, n_rows, n_columns, seen_from, classes->data(), factors);
+        else
+            error = isokern::faded_error(error, fade, scores, n_rows, n_columns, std::get<ValueTarget>(target[e]),
+                                         factors, rule.loss);
     }
     errors.data()[n] = isokern::faded_total(errors.data()[n], fade, n_rows, factors);
     copy_all(copies);

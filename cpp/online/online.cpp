@@ -33,7 +33,7 @@ template bool are_cells(const CellRows<std::uint8_t> &);
 template bool are_cells(const CellRows<std::uint16_t> &);
 template bool are_cells(const CellRows<std::uint32_t> &);
 
-AnyLoss loss_by_name(std::string_view name, double epsilon) {
+AnyLoss loss_by_name(std::string_view name, double epsilon, const std::vector<double> &quantiles) {
     if (name == "hinge")
         return Hinge{};
     if (name == "squared_hinge")
@@ -46,8 +46,11 @@ AnyLoss loss_by_name(std::string_view name, double epsilon) {
         return Huber{epsilon};
     if (name == "epsilon_insensitive")
         return EpsilonInsensitive{epsilon};
+    if (name == "quantile")
+        return Quantiles{quantiles};
     throw std::invalid_argument(
-        "loss must be hinge, squared_hinge, logistic, squared, huber or epsilon_insensitive; got " + std::string(name));
+        "loss must be hinge, squared_hinge, logistic, squared, huber, epsilon_insensitive or quantile; got " +
+        std::string(name));
 }
 
 Schedule schedule_by_name(std::string_view name) {

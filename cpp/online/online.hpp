@@ -64,21 +64,30 @@ struct Clock {
 };
 
 // The target of row r for the score in column k: +1 in the column of its class and -1 in the others (one-vs-rest), or
-// the value itself (regression).
+// the value itself (regression). The loss is that of scores and values divided by their unit.
 struct ClassTarget {
     const std::int32_t *column; // by row: the column of its class, or -1 if the class has none
-    double operator()(std::int64_t r, std::int64_t k) const { return column[r] == k ? 1.0 : -1.0; }
+    std::int64_t first = 0;     // column of the first score
+    double operator()(std::int64_t r, std::int64_t k) const { return column[r] == k + first ? 1.0 : -1.0; }
+    static constexpr double unit(std::int64_t, std::int64_t) { return 1.0; }
+    ClassTarget columns(std::int64_t begin) const { return {column, first + begin}; }
 };
 struct ValueTarget {
-    const double *value;
-    double operator()(std::int64_t r, std::int64_t) const { return value[r]; }
+    const double *value;    // n_rows x n_columns
+    const double *units;    // of the same shape, or null for 1
+    std::int64_t n_columns; // of these arrays
+    double operator()(std::int64_t r, std::int64_t k) const { return value[r * n_columns + k] / unit(r, k); }
+    double unit(std::int64_t r, std::int64_t k) const { return units ? units[r * n_columns + k] : 1.0; }
+    ValueTarget columns(std::int64_t begin) const {
+        return {value + begin, units ? units + begin : nullptr, n_columns};
+    }
 };
 
-using AnyLoss = std::variant<Hinge, SquaredHinge, Logistic, Squared, Huber, EpsilonInsensitive>;
+using AnyLoss = std::variant<Hinge, SquaredHinge, Logistic, Squared, Huber, EpsilonInsensitive, Quantiles>;
 using AnyTarget = std::variant<ClassTarget, ValueTarget>;
 
 // The loss or schedule of this name. They throw if the name is unknown.
-AnyLoss loss_by_name(std::string_view name, double epsilon);
+AnyLoss loss_by_name(std::string_view name, double epsilon, const std::vector<double> &quantiles);
 Schedule schedule_by_name(std::string_view name);
 
 } // namespace isokern

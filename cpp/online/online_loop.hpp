@@ -101,7 +101,7 @@ inline double limited_adagrad(double weight, double move, double distance, doubl
 }
 
 // One pass over rows in order. In each round, for each column k,
-//     g = weight dL/df at f = f_k(x),   w <- (1 - eta lambda) w - eta g phi(x)
+//     g = weight dL/df at f = f_k(x) / unit,   w <- (1 - eta lambda) w - eta unit g phi(x)
 // A Model has: read(r), make row r the current one; last(scores), score it by the last weights; averages(), whether
 // predictions differ from that; predict(scores); step(k, g, rate, distance), move the weights of column k, whose score
 // is so far from the minimum of its loss; move(k, g, rate), how far that step moves the score; end_row().
@@ -123,10 +123,12 @@ void learn_rows(Model &model, std::int64_t n_rows, std::int64_t n_columns, const
             clock.scale *= 1.0 - rate * step.shrinkage;
         bool is_support = false;
         for (std::int64_t k = 0; k < n_columns; ++k) {
-            double g = loss.derivative(current[k], target(r, k));
+            const auto &loss_k = loss_of(loss, k);
+            const double unit = target.unit(r, k), f = current[k] / unit, y = target(r, k);
+            double g = loss_k.derivative(f, y);
             if (g == 0.0 || factor == 0.0)
                 continue;
-            const double distance = loss.distance(current[k], target(r, k));
+            const double distance = loss_k.distance(f, y);
             double weight = factor;
             if (step.schedule == Schedule::adagrad && factor > 1.0)
                 weight = limited_adagrad(factor, model.move(k, g, rate), distance, rate);
@@ -134,7 +136,7 @@ void learn_rows(Model &model, std::int64_t n_rows, std::int64_t n_columns, const
                 weight = limited<Loss>(factor, model.move(k, g, rate), distance);
             g *= weight;
             is_support |= r >= step.counted_from[k];
-            model.step(k, g, rate, distance);
+            model.step(k, g, rate * unit, distance * unit);
         }
         clock.n_support += is_support;
         clock.scale_sum += clock.scale;

@@ -281,39 +281,38 @@ class ScaleModel {
 } // namespace
 
 void learn_scales(const std::optional<AnyCells> &cells, const std::optional<LinearRows> &linear, std::int64_t n_rows,
-                  const ClassTarget &targets, const double *row_weights, const AnyLoss &loss, const Step &step,
+                  const AnyTarget &targets, const double *row_weights, const AnyLoss &loss, const Step &step,
                   const ScaleWeights &weights, std::int64_t begin, std::int64_t end, const Clock &clock,
                   double *scores) {
     const std::int64_t n_all = weights.n_columns, n = end - begin;
     ScaleModel model(cells, linear, weights.columns(begin, end), step);
     Step of_columns = step;
     of_columns.counted_from.assign(static_cast<std::size_t>(n), n_rows); // count_rows counts
-    std::vector<std::int32_t> numbers(targets.column, targets.column + n_rows);
-    for (std::int32_t &number : numbers)
-        number -= static_cast<std::int32_t>(begin);
     std::vector<double> own(static_cast<std::size_t>(n_rows * n));
     Clock own_clock = clock;
     std::visit(
-        [&](const auto &any) {
-            learn_rows(model, n_rows, n, ClassTarget{numbers.data()}, row_weights, any, of_columns, own_clock,
-                       own.data());
+        [&](const auto &target, const auto &any) {
+            learn_rows(model, n_rows, n, target.columns(begin), row_weights, losses_from(any, begin), of_columns,
+                       own_clock, own.data());
         },
-        loss);
+        targets, loss);
     for (std::int64_t r = 0; r < n_rows; ++r)
         std::copy_n(own.data() + r * n, n, scores + r * n_all + begin);
 }
 
-void count_rows(const double *scores, std::int64_t n_rows, std::int64_t n_columns, const ClassTarget &targets,
+void count_rows(const double *scores, std::int64_t n_rows, std::int64_t n_columns, const AnyTarget &targets,
                 const double *row_weights, const AnyLoss &loss, const Step &step, Clock &clock) {
     const auto is_support = [&](std::int64_t r) {
         return std::visit(
-            [&](const auto &any) {
-                for (std::int64_t k = 0; k < n_columns; ++k)
-                    if (r >= step.counted_from[k] && any.derivative(scores[r * n_columns + k], targets(r, k)) != 0.0)
+            [&](const auto &target, const auto &any) {
+                for (std::int64_t k = 0; k < n_columns; ++k) {
+                    const double f = scores[r * n_columns + k] / target.unit(r, k);
+                    if (r >= step.counted_from[k] && loss_of(any, k).derivative(f, target(r, k)) != 0.0)
                         return true;
+                }
                 return false;
             },
-            loss);
+            targets, loss);
     };
     for (std::int64_t r = 0; r < n_rows; ++r)
         clock.n_support += !(row_weights && row_weights[r] == 0.0) && is_support(r);
@@ -372,6 +371,26 @@ double faded_error(double error, double fade, const double *scores, std::int64_t
     };
     for (std::int64_t r = 0; r < n_rows; ++r, scores += n_columns)
         error = fade * error + (is_wrong(r) ? (row_weights ? row_weights[r] : 1.0) : 0.0);
+    return error;
+}
+
+double faded_error(double error, double fade, const double *scores, std::int64_t n_rows, std::int64_t n_columns,
+                   const ValueTarget &targets, const double *row_weights, const AnyLoss &loss) {
+    const auto error_of = [&](std::int64_t r, std::int64_t k) {
+        return std::visit(
+            [&](const auto &any) {
+                if constexpr (requires { loss_of(any, k).error(0.0, 0.0); })
+                    return loss_of(any, k).error(scores[r * n_columns + k] / targets.unit(r, k), targets(r, k));
+                return 0.0; // a loss of classes
+            },
+            loss);
+    };
+    for (std::int64_t r = 0; r < n_rows; ++r) {
+        double sum = 0.0;
+        for (std::int64_t k = 0; k < n_columns; ++k)
+            sum += error_of(r, k);
+        error = fade * error + (row_weights ? row_weights[r] : 1.0) * sum / static_cast<double>(n_columns);
+    }
     return error;
 }
 

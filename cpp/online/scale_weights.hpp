@@ -55,12 +55,12 @@ struct ScaleWeights {
 //   changed: the weights of columns begin to end
 //   out: scores (n_rows x n_columns) of these columns before each row's step, as score_scales would give them
 void learn_scales(const std::optional<AnyCells> &cells, const std::optional<LinearRows> &linear, std::int64_t n_rows,
-                  const ClassTarget &targets, const double *row_weights, const AnyLoss &loss, const Step &step,
+                  const AnyTarget &targets, const double *row_weights, const AnyLoss &loss, const Step &step,
                   const ScaleWeights &weights, std::int64_t begin, std::int64_t end, const Clock &clock,
                   double *scores);
 
 // Advances the clock of a model whose columns have all learned the rows; scores are those before each row's step.
-void count_rows(const double *scores, std::int64_t n_rows, std::int64_t n_columns, const ClassTarget &targets,
+void count_rows(const double *scores, std::int64_t n_rows, std::int64_t n_columns, const AnyTarget &targets,
                 const double *row_weights, const AnyLoss &loss, const Step &step, Clock &clock);
 
 // Weights for scoring: of floats, or of doubles where the scales have been folded into the finest one.
@@ -89,6 +89,10 @@ using SeenFrom = std::vector<std::int64_t>; // by class
 //  error <- fade error + weight [the class with the largest score is not the row's], for each row in order
 double faded_error(double error, double fade, const double *scores, std::int64_t n_rows, std::int64_t n_columns,
                    const SeenFrom &seen_from, const std::int32_t *targets, const double *row_weights);
+
+//  error <- fade error + weight mean_k error of loss(f_k / unit_k, y_k / unit_k), for each row in order
+double faded_error(double error, double fade, const double *scores, std::int64_t n_rows, std::int64_t n_columns,
+                   const ValueTarget &targets, const double *row_weights, const AnyLoss &loss);
 
 //  total <- fade total + weight, for each row
 double faded_total(double total, double fade, std::int64_t n_rows, const double *row_weights);

@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 Real = NDArray[np.float32] | NDArray[np.float64]
 Csr = tuple[Real, NDArray[np.int32], NDArray[np.int64], int]
 Rows = Real | Csr
+# Columns of classes; or values with a column per score, and their units.
+Targets = NDArray[np.int32] | tuple[NDArray[np.float64], NDArray[np.float64] | None]
 Cells = NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32]
 
 def instruction_set() -> str: ...
@@ -70,6 +72,7 @@ class Rule:
         shrinkage: float,
         counted_from: list[int],
         is_new: bool = True,
+        quantiles: list[float] = ...,
     ) -> None: ...
     @property
     def is_new(self) -> bool: ...
@@ -94,7 +97,7 @@ Copies = list[tuple[NDArray[Any], NDArray[Any]]]
 def learn_primal(
     cells: Cells,
     starts: NDArray[np.int64],
-    targets: NDArray[np.int32] | NDArray[np.float64],
+    targets: Targets,
     row_weights: NDArray[np.float64] | None,
     rule: Rule,
     naive: bool,
@@ -138,7 +141,7 @@ def learn_scales(
     entrants: list[Entrant],
     linear: Rows | None,
     constant: float,
-    targets: NDArray[np.int32],
+    targets: Targets,
     row_weights: NDArray[np.float64] | None,
     guard: Clock,
     seen_from: list[int],
@@ -178,7 +181,7 @@ def sum_by_cell(
 def learn_dual(
     cells: Cells,
     starts: NDArray[np.int64],
-    targets: NDArray[np.int32] | NDArray[np.float64],
+    targets: Targets,
     row_weights: NDArray[np.float64] | None,
     rule: Rule,
     support: Cells,
@@ -229,7 +232,7 @@ class KernelMachine:
     def learn(
         self,
         rows: Rows,
-        targets: NDArray[np.int32] | NDArray[np.float64],
+        targets: Targets,
         row_weights: NDArray[np.float64] | None,
         rule: Rule,
         clock: Clock,
@@ -244,7 +247,7 @@ class KernelMachine:
 
 def learn_linear(
     features: NDArray[np.float64],
-    targets: NDArray[np.int32] | NDArray[np.float64],
+    targets: Targets,
     row_weights: NDArray[np.float64] | None,
     rule: Rule,
     values: NDArray[np.float64],

@@ -15,14 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from isokern.feature_map import IsolationKernel
 from isokern.learners import IKOGDClassifier, IKOGDRegressor
+from isokern.learners.base_race import BaseRace
 from isokern.learners.kernel_source import check_same_map
-from isokern.learners.race import Race
 from isokern.learners.weights import CellWeights
 
 Learner = IKOGDClassifier | IKOGDRegressor
 
 # Parameters that define the meaning of the learned state and the next steps; all others may differ.
-_ALIKE = ("loss", "epsilon", "schedule", "learning_rate", "shrinkage", "average", "class_weight")
+_ALIKE = ("loss", "epsilon", "quantiles", "schedule", "learning_rate", "shrinkage", "average", "class_weight")
 
 
 def merge(models: Iterable[Any], weights: ArrayLike | None = None) -> Any:
@@ -89,7 +89,7 @@ def _check_part(part: Any, name: str) -> None:
             f"models must have passed their warm-up; {name} still buffers its first {part.warm_up_.n} rows. Give it a "
             "fitted kernel to learn at once."
         )
-    if isinstance(part.learned_, Race):
+    if isinstance(part.learned_, BaseRace):
         return
     if not isinstance(part.learned_.model, CellWeights):
         raise ValueError(f'evaluation must be "primal" or "naive" to be merged; got {part.evaluation!r} in {name}.')

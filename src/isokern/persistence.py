@@ -25,6 +25,7 @@ from isokern.fitted_map import FittedMap
 from isokern.frames import Categories
 from isokern.kernels import NamedKernel
 from isokern.learners.adaraker import AdaRakerModel
+from isokern.learners.base_race import Selection
 from isokern.learners.budgets import BUDGETS, Budget
 from isokern.learners.calibration import ScoreWindow
 from isokern.learners.classes import ClassBook
@@ -33,9 +34,11 @@ from isokern.learners.duals import BudgetedDual, KernelDual
 from isokern.learners.fogd import FourierModel
 from isokern.learners.linear import LinearModel
 from isokern.learners.linear_term import LinearTerm
+from isokern.learners.moments import Moments
 from isokern.learners.nogd import NystromModel
+from isokern.learners.number_race import NumberRace
 from isokern.learners.one_vs_rest import OneVsRest
-from isokern.learners.race import Race, Selection
+from isokern.learners.race import Race
 from isokern.learners.residuals import Residuals
 from isokern.learners.scale_weights import ScaleWeights
 from isokern.learners.warm_up import WarmUp
@@ -50,8 +53,8 @@ Path = str | os.PathLike[str]
 ESTIMATORS: tuple[type, ...] = (IsolationKernel, *(getattr(learners, name) for name in learners.__all__))
 PARTS: tuple[type, ...] = (
     *(FittedMap, IsolationTrees, VoronoiCells, CsrRows, Scaling, Categories),
-    *(OneVsRest, Race, Selection, ScaleWeights, LinearTerm),
-    *(Residuals, ClassBook, ScoreWindow, WarmUp, Clock, CellWeights, SupportVectors),
+    *(OneVsRest, Race, NumberRace, Selection, ScaleWeights, LinearTerm),
+    *(Residuals, Moments, ClassBook, ScoreWindow, WarmUp, Clock, CellWeights, SupportVectors),
     *(NamedKernel, KernelDual, BudgetedDual, Budget, *BUDGETS.values()),
     *(LinearModel, FourierModel, NystromModel, AdaRakerModel),
 )

@@ -6,11 +6,13 @@ import math
 import warnings
 from typing import Any, NamedTuple
 
+from sklearn.base import RegressorMixin
+
 from isokern.feature_map import IsolationKernel
 from isokern.fitted_map import auto_n_cells
 from isokern.learners.features import Scales
 from isokern.learners.kernel_source import unwrapped
-from isokern.learners.steps import Steps
+from isokern.learners.steps import Steps, is_open
 
 _FEWEST_CELLS = 16  # that max_model_size may leave
 
@@ -41,11 +43,20 @@ class Candidate(NamedTuple):
         }[self.scales]
 
 
-# All candidates; the first wins ties.
+# All candidates of classifiers; the first wins ties.
 CANDIDATES: tuple[Candidate, ...] = (
     Candidate("all", linear=False, schedule="adagrad", rate=2.0),
     Candidate("coarse", linear=False, schedule="adagrad", rate=2.0),
     Candidate("all", linear=False, schedule="adagrad", rate=0.5),
+    Candidate("all", linear=True, schedule="adagrad", rate=0.5),
+    Candidate("", linear=True, schedule="adagrad", rate=0.5),
+)
+# All candidates of regressors. A quick learner wins the first pass, so its rates are closer to each other.
+NUMBER_CANDIDATES: tuple[Candidate, ...] = (
+    Candidate("all", linear=False, schedule="adagrad", rate=1.0),
+    Candidate("all", linear=False, schedule="adagrad", rate=0.5),
+    Candidate("all", linear=False, schedule="adagrad", rate=0.25),
+    Candidate("coarse", linear=False, schedule="adagrad", rate=0.5),
     Candidate("all", linear=True, schedule="adagrad", rate=0.5),
     Candidate("", linear=True, schedule="adagrad", rate=0.5),
 )
@@ -72,7 +83,7 @@ def candidates_of(learner: Any, fitted: IsolationKernel | None = None) -> list[C
             return []
         steps = Steps.of(learner)
         return [Candidate("every" if has_scales else "finest", has_linear_term(learner), steps.schedule, steps.rate)]
-    chosen = CANDIDATES
+    chosen = NUMBER_CANDIDATES if isinstance(learner, RegressorMixin) else CANDIDATES
     if has_scales:
         chosen = tuple(c._replace(scales=c.scales and "every") for c in chosen if c.scales in ("all", ""))
     elif learner.n_scales == 1 or learner.n_cells != "auto":
@@ -107,7 +118,7 @@ def kernel_choice(learner: Any, n_rows: int, n_columns: int) -> dict[str, Any]:
         warnings.warn(
             f"The model gets {n_cells} cells per partitioning instead of {wanted}, because the weights of {n_columns} "
             f"scores would exceed max_model_size={limit:,} bytes. Give a larger max_model_size, or n_cells.",
-            stacklevel=6,
+            stacklevel=7,
         )
     return {"n_scales": n_scales} | ({"n_cells": n_cells} if is_racing or n_cells < wanted else {})
 
@@ -124,10 +135,3 @@ def fit_stages(n: int, usual_weight: float = 1.0) -> list[tuple[int, int]]:
 def has_linear_term(learner: Any) -> bool:
     """Return whether a learner's parameters ask for a linear term."""
     return learner.linear != "auto" and bool(learner.linear)
-
-
-def is_open(learner: Any) -> bool:
-    """Return whether a learner's parameters leave the choice to a race."""
-    is_plain = learner.evaluation == "primal" and not learner.average and learner.shrinkage == 0
-    is_auto = learner.schedule == learner.learning_rate == "auto"
-    return is_plain and is_auto and learner.kernel is None and isinstance(learner.partitioning, str)

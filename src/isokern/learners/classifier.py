@@ -12,48 +12,28 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from isokern.arrays import ForeignRows, is_foreign
-from isokern.checks import all_or_nothing, is_integer, n_threads
-from isokern.engines import engine_of, host_table
+from isokern.checks import all_or_nothing
+from isokern.engines import engine_of
 from isokern.feature_map import IsolationKernel
-from isokern.learners.candidates import (
-    FADE,
-    LINEAR_PASSES,
-    Candidate,
-    candidates_of,
-    fit_stages,
-    has_linear_term,
-    kernel_choice,
-)
+from isokern.learners.candidates import FADE, LINEAR_PASSES, Candidate, candidates_of, has_linear_term
 from isokern.learners.classes import ClassBook
 from isokern.learners.commits import BLOCK, commit, one_at_a_time, one_view
-from isokern.learners.features import Features
-from isokern.learners.kernel_source import (
-    REFITTED,
-    KernelSource,
-    check_same_map,
-    read_cells,
-    share_starts,
-    take_columns,
-)
+from isokern.learners.kernel_source import KernelSource, read_cells, take_columns
 from isokern.learners.linear_term import LinearTerm
+from isokern.learners.on_cells import NO_LINEAR_TERM, OnCells
 from isokern.learners.one_vs_rest import OneVsRest
-from isokern.learners.parameters import check_class_weight, check_n_initial
+from isokern.learners.parameters import check_class_weight
 from isokern.learners.race import Race
-from isokern.learners.steps import CLASSIFIER_LOSSES, Steps, check_cell_steps
+from isokern.learners.steps import CLASSIFIER_LOSSES, Steps
 from isokern.learners.targets import Weights, pass_orders, read_labels, read_weights, some
 from isokern.learners.warm_up import Batch, WarmUp
 from isokern.parts import need
-from isokern.rows import input_tags, read_rows
+from isokern.rows import read_rows
 
 _MANY_CLASSES = 100  # integers beyond look like a regression
-_NO_LINEAR_TERM = (
-    "linear must be False for cells, which say nothing about the columns of rows; got a model with a linear term. Give "
-    "it the rows themselves, or linear=False."
-)
 
 
-class IKOGDClassifier(ClassifierMixin, BaseEstimator):
+class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
     """Online classifier with the Isolation Kernel: nonlinear boundaries in constant memory and constant time per row.
 
     The kernel's feature map assigns each row to one cell in each of t random partitionings. The score of a class is the
@@ -177,11 +157,6 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
     >>> model.partial_fit(X[1200:], y[1200:]).predict(X[:1]).item()
     0
     """
-
-    kernel_: IsolationKernel
-    learned_: Any  # OneVsRest or Race
-    linear_term_: LinearTerm | None
-    warm_up_: WarmUp
 
     def __init__(
         self,
@@ -325,7 +300,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         if hasattr(self, "learned_"):
             return batch._replace(table=self._of_cells(known)), self._has_new(batch.targets, classes)
         if has_linear_term(self):
-            raise ValueError(_NO_LINEAR_TERM)
+            raise ValueError(NO_LINEAR_TERM)
         take_columns(self, kernel)
         book = ClassBook.of(batch.targets, classes, takes_new=True)
         self.begin(self._first_book(batch, book, 1), kernel, candidates_of(self), fade=FADE)
@@ -362,10 +337,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
     def _begin_on(self, table: Any, book: ClassBook, rng: np.random.RandomState, *, fade: float) -> None:
         """Forget everything, draw the map from a table and start with zero weights."""
         _hint_at_regression(book)
-        kernel = KernelSource(self).fit(table, rng, **kernel_choice(self, table.shape[0], book.n_columns))
-        candidates = candidates_of(self, kernel)
-        has_linear = any(candidate.linear for candidate in candidates)
-        term = LinearTerm.learn(table, self.is_categorical_) if has_linear else None
+        kernel, candidates, term = self._drawn(table, book.n_columns, rng)
         self.begin(book, kernel, candidates, term, fade)
 
     def begin(
@@ -388,17 +360,12 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
 
         Candidates race in the first pass, and the winner alone goes on.
         """
-        n, begin = len(labels), 0
+        n = len(labels)
         first = np.arange(n)[next(pass_orders(n, 1, rng, shuffle=self.shuffle))]
-        if isinstance(self.learned_, Race):
-            mean, usual = self._mean_weights(labels, weights)
-            for end, n_kept in fit_stages(n, usual / mean):
-                self._learn(rows, labels, weights, first[begin:end])
-                commit(self, learned_=self.learned_.compared(n_kept, usual))
-                begin = end
-        self._learn(rows, labels, weights, first[begin:])
-        is_linear = isinstance(self.learned_, Race) and not self.learned_.model.scales
-        n_further = (self.n_passes - 1) * (LINEAR_PASSES if is_linear else 1)
+        mean, usual = self._mean_weights(labels, weights)
+        for part in self._raced(first, mean, usual):
+            self._learn(rows, labels, weights, part)
+        n_further = (self.n_passes - 1) * (LINEAR_PASSES if self._is_linear else 1)
         for order in pass_orders(n, n_further, rng, shuffle=self.shuffle):
             self._learn(rows, labels, weights, np.arange(n)[order], is_new=False)
 
@@ -446,11 +413,6 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
             return met
         _hint_at_regression(met.book, len(self.learned_.book.labels))
         return met.within(self.max_model_size)
-
-    def _commit(self, learned: Any) -> None:
-        """Replace the learned state, if it is another one."""
-        if learned is not self.learned_:
-            commit(self, learned_=learned)
 
     # -- prediction
 
@@ -537,25 +499,6 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         return self._book.labels
 
     @property
-    def n_support_(self) -> int:
-        """Number of support vectors: rows that changed the weights."""
-        check_is_fitted(self)
-        return self.learned_.model.clock.n_support if hasattr(self, "learned_") else 0
-
-    @property
-    def n_rows_seen_(self) -> int:
-        """Number of rows learned so far, buffered ones included; further passes over the same rows do not count."""
-        check_is_fitted(self)
-        return self.learned_.model.clock.n_rows if hasattr(self, "learned_") else self.warm_up_.n
-
-    @property
-    def selection_(self) -> dict[str, Any] | None:
-        """Candidates of the race, their errors and the leader; None if the parameters left nothing to choose."""
-        check_is_fitted(self)
-        learned = getattr(self, "learned_", None)
-        return learned.report() if isinstance(learned, Race) else None
-
-    @property
     def _book(self) -> ClassBook:
         return self.learned_.book if hasattr(self, "learned_") else self.warm_up_.book  # type: ignore[return-value]
 
@@ -563,78 +506,12 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
         """Return the number of buffered rows of each class."""
         return self._book.frequencies(self._book.numbers(self.warm_up_.joined().targets))
 
-    def _mapped(self, rows: Any) -> Any:
-        """Return validated rows in the form that the model learns: cells, or features of several kinds."""
-        fitted = self.kernel_.map_
-        if not isinstance(self.learned_, Race):
-            check_same_map(fitted, self.learned_.model.starts)
-            return self.kernel_.apply_rows(rows)
-        self._check_same_map()
-        codes = self.kernel_.code_rows(rows) if any(model.scales for model in self.learned_.models) else None
-        source = rows.X if isinstance(rows, ForeignRows) else None
-        table = rows if source is None or self.takes_cells else host_table(rows)
-        return Features(fitted, self.linear_term_, codes, table, n_threads(self.n_jobs), source=source)
-
-    def _check_same_map(self) -> None:
-        """Raise ValueError if the kernel, which the user may hold too, has been refitted to other cells."""
-        try:
-            self.learned_.check_map(self.kernel_.map_, self.linear_term_)
-        except ValueError:
-            raise ValueError(REFITTED) from None
-
-    def _of_cells(self, cells: Any) -> Any:
-        """Return validated cells in the form that the model learns."""
-        fitted = self.kernel_.map_
-        if not isinstance(self.learned_, Race):
-            check_same_map(fitted, self.learned_.model.starts)
-            return cells
-        if not self.takes_cells:
-            raise ValueError(_NO_LINEAR_TERM)
-        self._check_same_map()
-        codes = cells
-        if fitted.n_codes < cells.shape[1]:  # the leaves of trees tell all cells
-            codes = cells[:, fitted.n_scales - 1 :: fitted.n_scales]
-        source = None
-        if is_foreign(cells):
-            source = cells
-        else:
-            codes = np.ascontiguousarray(codes)
-        return Features(fitted, None, codes, None, n_threads(self.n_jobs), source=source)
-
-    def _known(self, cells: Any) -> Any:
-        """Return cells that can be scored; raise unless they can be those of the kernel."""
-        check_is_fitted(self, "kernel_")
-        return self._of_cells(engine_of(cells).check_cells(self.kernel_.map_, cells))
-
-    @property
-    def takes_cells(self) -> bool:
-        """Whether rows may be given as cells: not to a model with a linear term, which needs their columns."""
-        models = self.learned_.models if isinstance(self.learned_, Race) else []
-        return all(model.linear_values is None for model in models)
-
-    @one_view
-    def map_rows(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the cells of rows, as ``kernel_.apply`` does, for the methods that take cells."""
-        check_is_fitted(self, "kernel_")
-        return self.kernel_.apply_rows(engine_of(X).read(self, X))
-
     # -- checks
 
     def check_parameters(self) -> None:
         """Raise ValueError if a parameter is invalid."""
-        KernelSource(self).check()
-        check_cell_steps(self, CLASSIFIER_LOSSES)
-        check_n_initial(self.n_initial)
+        self._check_shared_parameters(CLASSIFIER_LOSSES)
         check_class_weight(self.class_weight)
-        if self.linear not in (True, False, "auto"):
-            raise ValueError(f'linear must be True, False or "auto"; got {self.linear!r}.')
-        if not (self.max_model_size is None or is_integer(self.max_model_size, at_least=1)):
-            raise ValueError(f"max_model_size must be None or a positive integer; got {self.max_model_size!r}.")
-        if candidates_of(self) and (self.average or self.shrinkage > 0 or self.evaluation != "primal"):
-            raise ValueError(
-                'average=False, shrinkage=0 and evaluation="primal" must be kept with several scales or a linear term; '
-                f"got average={self.average!r}, shrinkage={self.shrinkage!r}, evaluation={self.evaluation!r}."
-            )
 
     def check(self) -> None:
         """Raise ValueError if the learned state does not match the kernel; see :mod:`isokern.parts`."""
@@ -642,18 +519,7 @@ class IKOGDClassifier(ClassifierMixin, BaseEstimator):
             is_buffer = isinstance(self.warm_up_, WarmUp) and self.warm_up_.book is not None
             need(is_buffer, "warm_up_ must be a WarmUp with classes")
         if "learned_" in vars(self):
-            need(isinstance(self.learned_, OneVsRest | Race), "learned_ must be a OneVsRest or a Race")
-            need(isinstance(self.linear_term_, LinearTerm | None), "linear_term_ must be a LinearTerm or None")
-            if isinstance(self.learned_, Race):
-                need(isinstance(self.kernel_, IsolationKernel), "kernel_ must be an IsolationKernel")
-                self.learned_.check_map(self.kernel_.map_, self.linear_term_)
-                d = self.n_features_in_ if self.linear_term_ is None else self.linear_term_.n_columns
-                need(d == self.n_features_in_, "linear_term_ must have one entry for each column")
-            else:
-                share_starts(self.kernel_, self.learned_.model)
-
-    def __sklearn_tags__(self) -> Any:
-        return input_tags(super().__sklearn_tags__(), trees=KernelSource(self).has_trees)
+            self._check_learned(OneVsRest, Race)
 
 
 def _hint_at_regression(book: ClassBook, n_before: int = 0) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -14,6 +13,7 @@ from isokern.engines import engine_of
 from isokern.learners.calibration import ScoreWindow, probabilities
 from isokern.learners.classes import ClassBook, ClassWeight
 from isokern.learners.commits import BLOCK, Copies, blocks, can_change, twin, twins
+from isokern.learners.parameters import warn_of_size
 from isokern.learners.steps import Steps
 from isokern.learners.targets import Weights, some
 from isokern.learners.weights import CellModel, CellWeights, new_model
@@ -63,12 +63,7 @@ class ClassScores(Part):
     def within(self, limit: int | None) -> Self:
         """Return the state with at most ``limit`` bytes of weights, as far as there is a choice; else warn."""
         tables = [getattr(self.model, name) for name in self.model.in_place]
-        if limit is not None and sum(table.nbytes for table in tables if table is not None) > limit:
-            warnings.warn(
-                f"The weights of all classes take more than max_model_size={limit:,} bytes; the map is drawn already, "
-                "so there is no smaller model.",
-                stacklevel=6,
-            )
+        warn_of_size(sum(table.nbytes for table in tables if table is not None), limit)
         return self
 
     @property

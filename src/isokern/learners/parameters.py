@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -37,6 +38,15 @@ def check_non_negative(estimator: Any, name: str) -> None:
         raise ValueError(f"{name} must be a number of at least 0; got {value!r}.")
 
 
+def check_quantiles(quantiles: Any) -> None:
+    """Raise unless quantiles are one or several different numbers between 0 and 1."""
+    several = [quantiles] if is_number(quantiles) else quantiles
+    is_known = isinstance(several, list | tuple) and len(several) > 0
+    is_known = is_known and all(is_number(quantile) and 0.0 < quantile < 1.0 for quantile in several)
+    if not is_known or len(set(several)) < len(several):
+        raise ValueError(f"quantiles must be one or several different numbers between 0 and 1; got {quantiles!r}.")
+
+
 def check_n_initial(n_initial: Any) -> None:
     """Raise unless the size of the warm-up buffer is None or at least 2."""
     if n_initial is not None and not is_integer(n_initial, at_least=2):
@@ -52,4 +62,14 @@ def check_class_weight(class_weight: Any) -> None:
     if not is_known:
         raise ValueError(
             f'class_weight must be None, "balanced" or a dict of numbers of at least 0; got {class_weight!r}.'
+        )
+
+
+def warn_of_size(n_bytes: int, limit: int | None) -> None:
+    """Warn the caller of a learner's method that its weights exceed ``max_model_size``."""
+    if limit is not None and n_bytes > limit:
+        warnings.warn(
+            f"The weights take more than max_model_size={limit:,} bytes; the map is drawn already, so there is no "
+            "smaller model.",
+            stacklevel=7,
         )

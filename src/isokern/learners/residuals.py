@@ -1,96 +1,108 @@
-"""Provide the learned state of a regressor on cells: a running mean and a model of the residuals."""
+"""Provide the learned state of a regressor without a race: moments of the targets, and a model of the residuals."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isokern import _core
 from isokern.engines import engine_of
-from isokern.learners.commits import blocks, can_change, twin, twins
+from isokern.learners.commits import BLOCK, blocks, can_change, twin, twins
+from isokern.learners.moments import Moments, Table
 from isokern.learners.steps import Steps
 from isokern.learners.targets import Weights, some
 from isokern.learners.weights import CellModel, CellWeights, new_model
-from isokern.parts import Part, State, need, need_array
+from isokern.parts import Part, State, need
+
+
+class NumberScores(Part):
+    """Base of the learned states of regressors: predictions of scores and means."""
+
+    model: Any
+    moments: Moments
+
+    @staticmethod
+    def check_outputs(moments: Moments, model: Any) -> None:
+        """Raise ValueError unless a model has scores for each output; a single output may have several quantiles."""
+        need(moments.sums.shape[1] in (1, model.n_columns), "moments must have the outputs of the model")
 
 
 @dataclass(eq=False)
-class Residuals(Part):
-    """Model of the differences between targets and the mean of the targets before them, and the sums of that mean."""
-
-    in_place: ClassVar = ("sums",)
+class Residuals(NumberScores):
+    """Model of the differences between targets and the mean of the targets before them, and the moments of targets."""
 
     model: Any  # CellWeights or SupportVectors
-    sums: NDArray[np.float64] = field(default_factory=lambda: np.zeros(2))  # of weighted targets, and of their weights
+    moments: Moments
 
     @classmethod
-    def begun(cls, learner: Any, starts: NDArray[np.int64]) -> Self:
+    def begun(cls, learner: Any, starts: NDArray[np.int64], n_outputs: int, n_columns: int) -> Self:
         """Return the untrained state of a learner on the cells of a map."""
-        return cls(new_model(learner, starts, n_columns=1))
+        return cls(new_model(learner, starts, n_columns), Moments.none(n_outputs))
 
     @property
-    def mean(self) -> float:
-        """Mean of the targets so far."""
-        copied, copies = twin(self)
+    def means(self) -> NDArray[np.float64]:
+        """Mean of the targets so far, by output."""
+        copied, copies = twin(self.moments)
         _core.copy_model(self.model.clock, copies)
-        return _mean(copied.sums)
+        return copied.means
 
-    def learn(
-        self, cells: NDArray[Any], targets: NDArray[np.float64], weights: Weights, steps: Steps, *, is_new: bool = True
-    ) -> None:
+    def learn(self, cells: Any, targets: Table, weights: Weights, steps: Steps, *, is_new: bool = True) -> None:
         """Learn in order the difference of each target to the mean of the targets before it, in place and by blocks."""
+        rule = steps.rule([0] * self.model.n_columns, is_new=is_new)
         for part in blocks(len(targets)):
-            self._learn_block(cells[part], targets[part], some(weights, part), steps.rule([0], is_new=is_new))
+            factors = some(weights, part)
+            standard = self.moments.next(targets[part], factors)
+            values = standard.values(self.model.n_columns, standardised=steps.standardised)
+            self.model.learn(cells[part], values, factors, rule, copies=standard.copies)
 
-    def _learn_block(self, cells: Any, targets: NDArray[np.float64], weights: Weights, rule: Any) -> None:
-        masses = np.ones(len(targets)) if weights is None else weights
-        # Running sums from the first row on, so that results do not depend on how a stream is split into calls.
-        total = np.cumsum(np.concatenate([self.sums[:1], masses * targets]))
-        mass = np.cumsum(np.concatenate([self.sums[1:], masses]))
-        # Without a mean before it, the first row uses its own target.
-        means = np.divide(total[:-1], mass[:-1], out=targets.copy(), where=mass[:-1] > 0)
-        copies = [(self.sums, np.array([total[-1], mass[-1]]))]
-        self.model.learn(cells, targets - means, weights, rule, copies=copies)
+    def predictions(self, cells: Any, n_jobs: int | None) -> Any:
+        """Return the predicted targets of rows, (n, n_columns)."""
+        copied, copies = twin(self.moments)
+        scores = engine_of(cells).scores(cells, self.model, n_jobs, copies)
+        return scores + engine_of(scores).to_library(copied.means, scores)
+
+    # -- the race that there is none of
+
+    def narrowed(self) -> Self:
+        """Return the state to learn the next rows with."""
+        return self
+
+    @property
+    def until_narrowed(self) -> int:
+        """Number of rows that may be learned before ``narrowed`` returns another state."""
+        return BLOCK
 
     def writable(self) -> Self:
         """Return this state if a block can be learned in place, in one step; else a copy to learn it in."""
-        return self if isinstance(self.model, CellWeights) and can_change(self.model, self) else self.snapshot()
+        is_in_place = isinstance(self.model, CellWeights) and can_change(self.model, self.moments)
+        return self if is_in_place else self.snapshot()
 
     def snapshot(self) -> Self:
         """Return a copy of one moment, even while another thread learns."""
-        model, copied = twins(self.model, self)
-        return type(self)(model, copied.sums)
+        return type(self)(*twins(self.model, self.moments))
 
-    def predictions(self, cells: Any, n_jobs: int | None) -> Any:
-        """Return the predicted target of each row."""
-        copied, copies = twin(self)
-        return engine_of(cells).scores(cells, self.model, n_jobs, copies)[:, 0] + _mean(copied.sums)
+    # -- contract of isokern.parts
 
     def state(self) -> State:
         """Return the parts of one moment."""
         return Part.state(self.snapshot())
 
     def check(self) -> None:
-        """Raise ValueError unless the model has one score and the sums are numbers."""
+        """Raise ValueError unless the model has scores for each output."""
         need(isinstance(self.model, CellModel), "model must be a CellWeights or SupportVectors")
-        need(self.model.n_columns == 1, "model must have one score")
-        need_array(self.sums, np.float64, 1, "sums")
-        need(len(self.sums) == 2, "sums must be two numbers")
+        need(isinstance(self.moments, Moments), "moments must be Moments")
+        self.check_outputs(self.moments, self.model)
 
     @classmethod
     def merge(cls, parts: Sequence[Self], shares: NDArray[np.float64]) -> Self:
         """Return the weighted mean of states on one map."""
-        mass = float(shares @ [part.sums[1] for part in parts])
-        total = mass * float(shares @ [_mean(part.sums) for part in parts])
-        return cls(CellWeights.merge([part.model for part in parts], shares), np.array([total, mass]))
+        moments = Moments.merge([part.moments for part in parts], shares)
+        return cls(CellWeights.merge([part.model for part in parts], shares), moments)
 
     def check_mergeable(self, other: Residuals, name: str) -> None:
-        """Do nothing: all states can be merged."""
-
-
-def _mean(sums: NDArray[np.float64]) -> float:
-    return float(sums[0] / sums[1]) if sums[1] > 0 else 0.0
+        """Raise ValueError if another state, which errors call ``name``, has other outputs."""
+        self.moments.check_mergeable(other.moments, name)

@@ -51,14 +51,30 @@ class ScaleWeights(Part):
     _fold: Fold | None = field(default=None, init=False)  # cache of _folded
 
     @classmethod
-    def zeros(cls, scales: Scales, schedule: str, rate: float, *, n_cells: int, n_linear: int, n_columns: int) -> Self:
-        """Return untrained weights; ``n_linear`` is 0 without a linear term."""
+    def zeros(
+        cls,
+        scales: Scales,
+        schedule: str,
+        rate: float,
+        *,
+        n_cells: int,
+        n_linear: int,
+        n_columns: int,
+        first_square: float = 0.0,
+    ) -> Self:
+        """Return untrained weights; ``n_linear`` is 0 without a linear term.
+
+        ``first_square`` is what the sums of squared gradients of cells start with. From 1, the square of an error of 1,
+        steps on a new cell are in proportion to the error; from 0, all have the same length.
+        """
         is_adagrad = schedule == "adagrad"
         sizes = [n for n in (n_cells, n_linear) for _ in range(2)]
         tables: list[Any] = [
             np.zeros((size, n_columns), dtype=np.float32) if size and (k % 2 == 0 or is_adagrad) else None
             for k, size in enumerate(sizes)
         ]
+        if tables[1] is not None:
+            tables[1].fill(first_square)
         return cls(scales, schedule, rate, **dict(zip(_TABLES, tables, strict=True)))
 
     @property

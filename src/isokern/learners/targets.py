@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
@@ -52,6 +53,15 @@ def read_numbers(estimator: object, y: Any, rows: Any) -> NDArray[np.float64]:
         raise ValueError(f"y must be numbers for a regressor; got {value!r:.60} first in row {k}. {cure}") from None
     _check_finite(targets)
     return np.ascontiguousarray(targets.clip(-LARGEST, LARGEST))
+
+
+def read_outputs(estimator: object, y: Any, rows: Any) -> NDArray[np.float64]:
+    """Return the targets of a regression as float64, (n, n_outputs)."""
+    shape = y.shape if sparse.issparse(y) else np.shape(y)
+    if len(shape) != 2 or shape[1] == 1 or sparse.issparse(y):
+        return read_numbers(estimator, y, rows)[:, None]
+    outputs = np.asarray(y)
+    return np.stack([read_numbers(estimator, outputs[:, k], rows) for k in range(shape[1])], axis=1)
 
 
 def read_weights(sample_weight: Any, rows: Any) -> Weights:

@@ -13,7 +13,7 @@ from isokern import _core
 from isokern.learners.classes import Rearrangement
 from isokern.learners.clock import Clock
 from isokern.learners.commits import Copies, copy_arrays, twins
-from isokern.learners.steps import schedule_of
+from isokern.learners.steps import averages, schedule_of
 from isokern.learners.targets import Weights
 from isokern.parts import Part, is_count, need, need_array
 
@@ -206,9 +206,9 @@ def new_model(learner: Any, starts: NDArray[np.int64], n_columns: int) -> CellMo
     """Return the untrained model of a learner's parameters."""
     if learner.evaluation == "dual":
         dtype = np.min_scalar_type(int(np.diff(starts).max()) - 1)
-        return SupportVectors.none(starts, n_columns, dtype, average=learner.average)
+        return SupportVectors.none(starts, n_columns, dtype, average=averages(learner))
     is_adagrad, is_naive = schedule_of(learner) == "adagrad", learner.evaluation == "naive"
-    return CellWeights.zeros(starts, n_columns, average=learner.average, adagrad=is_adagrad, naive=is_naive)
+    return CellWeights.zeros(starts, n_columns, average=averages(learner), adagrad=is_adagrad, naive=is_naive)
 
 
 def _check_tables(starts: Any, values: Any, sums: Any, squares: Any) -> None:

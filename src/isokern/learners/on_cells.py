@@ -1,0 +1,193 @@
+"""Provide what the classifier and the regressor share: the way from rows to what their models learn, and checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from isokern.arrays import ForeignRows, is_foreign
+from isokern.checks import is_integer, n_threads
+from isokern.engines import engine_of, host_table
+from isokern.feature_map import IsolationKernel
+from isokern.learners.base_race import BaseRace
+from isokern.learners.candidates import candidates_of, fit_stages, kernel_choice
+from isokern.learners.commits import commit, one_view
+from isokern.learners.features import Features
+from isokern.learners.kernel_source import REFITTED, KernelSource, check_same_map, share_starts
+from isokern.learners.linear_term import LinearTerm
+from isokern.learners.parameters import check_n_initial
+from isokern.learners.steps import check_cell_steps
+from isokern.learners.warm_up import WarmUp
+from isokern.parts import need
+from isokern.rows import input_tags
+
+NO_LINEAR_TERM = (
+    "linear must be False for cells, which say nothing about the columns of rows; got a model with a linear term. Give "
+    "it the rows themselves, or linear=False."
+)
+
+
+class OnCells:
+    """Base of the online learners on the cells of a kernel."""
+
+    kernel_: IsolationKernel
+    learned_: Any  # a race, or the state of a single model on one scale
+    linear_term_: LinearTerm | None
+    warm_up_: WarmUp
+
+    # Parameters that both learners have, and what they learn about columns.
+    shrinkage: float
+    average: bool | str
+    evaluation: str
+    linear: bool | str
+    max_model_size: int | None
+    n_initial: int | None
+    n_jobs: int | None
+    n_features_in_: int
+    is_categorical_: Any
+
+    def _drawn(
+        self, table: Any, n_columns: int, rng: np.random.RandomState
+    ) -> tuple[IsolationKernel, list[Any], LinearTerm | None]:
+        """Return a map drawn from a table for so many scores, the candidates on it, and their linear term."""
+        kernel = KernelSource(self).fit(table, rng, **kernel_choice(self, table.shape[0], n_columns))
+        candidates = candidates_of(self, kernel)
+        has_linear = any(candidate.linear for candidate in candidates)
+        term = LinearTerm.learn(table, self.is_categorical_) if has_linear else None
+        return kernel, candidates, term
+
+    def _raced(self, order: NDArray[np.intp], mean_weight: float, usual_weight: float) -> Iterator[NDArray[np.intp]]:
+        """Yield the rows of the first pass of ``fit``, stage by stage; drop candidates after each stage."""
+        begin = 0
+        if isinstance(self.learned_, BaseRace):
+            for end, n_kept in fit_stages(len(order), usual_weight / mean_weight):
+                yield order[begin:end]
+                commit(self, learned_=self.learned_.compared(n_kept, usual_weight))
+                begin = end
+        yield order[begin:]
+
+    @property
+    def _is_linear(self) -> bool:
+        """Whether the model has no cells, so that passes cost little."""
+        return isinstance(self.learned_, BaseRace) and not self.learned_.model.scales
+
+    def _commit(self, learned: Any) -> None:
+        """Replace the learned state, if it is another one."""
+        if learned is not self.learned_:
+            commit(self, learned_=learned)
+
+    # -- from rows or cells to what the model learns
+
+    def _mapped(self, rows: Any) -> Any:
+        """Return validated rows in the form that the model learns: cells, or features of several kinds."""
+        fitted = self.kernel_.map_
+        if not isinstance(self.learned_, BaseRace):
+            check_same_map(fitted, self.learned_.model.starts)
+            return self.kernel_.apply_rows(rows)
+        self._check_same_map()
+        codes = self.kernel_.code_rows(rows) if any(model.scales for model in self.learned_.models) else None
+        source = rows.X if isinstance(rows, ForeignRows) else None
+        table = rows if source is None or self.takes_cells else host_table(rows)
+        return Features(fitted, self.linear_term_, codes, table, n_threads(self.n_jobs), source=source)
+
+    def _check_same_map(self) -> None:
+        """Raise ValueError if the kernel, which the user may hold too, has been refitted to other cells."""
+        try:
+            self.learned_.check_map(self.kernel_.map_, self.linear_term_)
+        except ValueError:
+            raise ValueError(REFITTED) from None
+
+    def _of_cells(self, cells: Any) -> Any:
+        """Return validated cells in the form that the model learns."""
+        fitted = self.kernel_.map_
+        if not isinstance(self.learned_, BaseRace):
+            check_same_map(fitted, self.learned_.model.starts)
+            return cells
+        if not self.takes_cells:
+            raise ValueError(NO_LINEAR_TERM)
+        self._check_same_map()
+        codes = cells
+        if fitted.n_codes < cells.shape[1]:  # the leaves of trees tell all cells
+            codes = cells[:, fitted.n_scales - 1 :: fitted.n_scales]
+        source = None
+        if is_foreign(cells):
+            source = cells
+        else:
+            codes = np.ascontiguousarray(codes)
+        return Features(fitted, None, codes, None, n_threads(self.n_jobs), source=source)
+
+    def _known(self, cells: Any) -> Any:
+        """Return cells that can be scored; raise unless they can be those of the kernel."""
+        check_is_fitted(self, "kernel_")
+        return self._of_cells(engine_of(cells).check_cells(self.kernel_.map_, cells))
+
+    @property
+    def takes_cells(self) -> bool:
+        """Whether rows may be given as cells: not to a model with a linear term, which needs their columns."""
+        models = self.learned_.models if isinstance(self.learned_, BaseRace) else []
+        return all(model.linear_values is None for model in models)
+
+    @one_view
+    def map_rows(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the cells of rows, as ``kernel_.apply`` does, for the methods that take cells."""
+        check_is_fitted(self, "kernel_")
+        return self.kernel_.apply_rows(engine_of(X).read(self, X))
+
+    # -- what has been learned
+
+    @property
+    def n_support_(self) -> int:
+        """Number of support vectors: rows that changed the weights."""
+        check_is_fitted(self)
+        return self.learned_.model.clock.n_support if hasattr(self, "learned_") else 0
+
+    @property
+    def n_rows_seen_(self) -> int:
+        """Number of rows learned so far, buffered ones included; further passes over the same rows do not count."""
+        check_is_fitted(self)
+        return self.learned_.model.clock.n_rows if hasattr(self, "learned_") else self.warm_up_.n
+
+    @property
+    def selection_(self) -> dict[str, Any] | None:
+        """Candidates of the race, their errors and the leader; None if the parameters left nothing to choose."""
+        check_is_fitted(self)
+        learned = getattr(self, "learned_", None)
+        return learned.report() if isinstance(learned, BaseRace) else None
+
+    # -- checks
+
+    def _check_shared_parameters(self, losses: tuple[str, ...]) -> None:
+        """Raise ValueError if a parameter that both learners have is invalid."""
+        KernelSource(self).check()
+        check_cell_steps(self, losses)
+        check_n_initial(self.n_initial)
+        if self.linear not in (True, False, "auto"):
+            raise ValueError(f'linear must be True, False or "auto"; got {self.linear!r}.')
+        if not (self.max_model_size is None or is_integer(self.max_model_size, at_least=1)):
+            raise ValueError(f"max_model_size must be None or a positive integer; got {self.max_model_size!r}.")
+        is_averaged = self.average != "auto" and self.average
+        if candidates_of(self) and (is_averaged or self.shrinkage > 0 or self.evaluation != "primal"):
+            raise ValueError(
+                'average=False, shrinkage=0 and evaluation="primal" must be kept with several scales or a linear term; '
+                f"got average={self.average!r}, shrinkage={self.shrinkage!r}, evaluation={self.evaluation!r}."
+            )
+
+    def _check_learned(self, *kinds: type) -> None:
+        """Raise ValueError if the learned state, which must be of one of these kinds, does not match the kernel."""
+        names = " or a ".join(kind.__name__ for kind in kinds)
+        need(isinstance(self.learned_, kinds), f"learned_ must be a {names}")
+        need(isinstance(self.linear_term_, LinearTerm | None), "linear_term_ must be a LinearTerm or None")
+        if isinstance(self.learned_, BaseRace):
+            need(isinstance(self.kernel_, IsolationKernel), "kernel_ must be an IsolationKernel")
+            self.learned_.check_map(self.kernel_.map_, self.linear_term_)
+            d = self.n_features_in_ if self.linear_term_ is None else self.linear_term_.n_columns
+            need(d == self.n_features_in_, "linear_term_ must have one entry for each column")
+        else:
+            share_starts(self.kernel_, self.learned_.model)
+
+    def __sklearn_tags__(self) -> Any:
+        return input_tags(super().__sklearn_tags__(), trees=KernelSource(self).has_trees)  # type: ignore[misc]
