@@ -191,6 +191,31 @@ def tree_scales(arrays, X, n_cells, n_scales, categorical=()):
     return np.array(cells).T.reshape(len(X), -1), np.reshape(sizes, (-1, n_scales))
 
 
+def grown_cells(arrays, X, D, samples, seed, max_depth=None, categorical=()):
+    """Return, for each tree and row of X, its former leaf (as a node) and its leaf among the samples of D inside it."""
+    found = []
+    for i, (begin, end) in enumerate(pairwise(arrays["starts"])):
+        tree = {name: values[begin:end] for name, values in arrays.items() if name != "starts"}
+        key, points = stream_key(seed, 2, i), D[samples[i]]
+        leaves = np.array([tree_path(tree, point, categorical)[-1] for point in points])
+        subtrees = {}
+        for path in (tree_path(tree, point, categorical) for point in points):
+            leaf = path[-1]
+            own = key if leaf == 0 else mix((key + leaf * STEP) & MASK)
+            names = np.flatnonzero(leaves == leaf)
+            subtrees[leaf] = grow_tree(
+                points[names], own, max_depth, len(path) - 1, names=names, categorical=categorical
+            )
+        paths = [tree_path(tree, row, categorical)[-1] for row in X]
+        found.append(
+            [
+                (leaf, descend(subtrees[leaf], row, categorical) if leaf in subtrees else -1)
+                for leaf, row in zip(paths, X, strict=True)
+            ]
+        )
+    return found
+
+
 def squared_distances(X, D):
     """Return the squared distances of all pairs, summed column by column in float64."""
     totals = np.zeros((len(X), len(D)))
@@ -307,7 +332,7 @@ def learn_online(
             else:
                 in_cells = squares[features > 0, k]
                 move = np.mean(eta * abs(g[k]) / np.sqrt(in_cells + g[k] ** 2))
-                g[k] *= min(factors[r], 10 * max(far, eta) / move) if far > 0 else 1.0
+                g[k] *= min(factors[r], 10 * max(far, eta) / move)
         n_support += g.any()
         gradient = np.outer(features, g)
         squares = squares + gradient**2
@@ -414,7 +439,7 @@ def learn_scales(
             g, weight, unit = float(gradients[k]), factors[r], float(units[r, k])
             far = max(0.0, distance(loss, f[k], y[k], epsilon))
             if is_adagrad and weight > 1:
-                weight = min(weight, 10 * max(far, eta) / (eta * model.move(r, k, g))) if far > 0 else 1.0
+                weight = min(weight, 10 * max(far, eta) / (eta * model.move(r, k, g)))
             elif not is_adagrad:
                 weight = limited(loss, weight, eta * model.move(r, k, g), far)
             g = min(max(g * weight, -1e15), 1e15)  # so that sums of squares stay finite as floats

@@ -403,7 +403,7 @@ def test_cells_cannot_be_learned_before_there_is_a_map(n_before):
 def test_cells_cannot_be_predicted_before_there_is_a_map(method):
     X, y = make_rows(20)
     with pytest.raises(NotFittedError):
-        getattr(IKOGDClassifier().partial_fit(X, y), method)(np.zeros((1, 100), dtype=np.uint8))
+        getattr(IKOGDClassifier().partial_fit(X[:10], y[:10]), method)(np.zeros((1, 100), dtype=np.uint8))
 
 
 @pytest.mark.parametrize("learner", [IKOGDClassifier(), IKSVC(), OGDClassifier()])

@@ -367,7 +367,7 @@ def test_scores_follow_a_model_that_learns_on(library, table, model):
 
 
 def test_the_majority_class_is_predicted_during_warm_up(library, table):
-    model = IKOGDClassifier(random_state=0).partial_fit(table[:50], [0] * 30 + [1] * 20)
+    model = IKOGDClassifier(growth=False, random_state=0).partial_fit(table[:50], [0] * 30 + [1] * 20)
     X = array_of(library, table[:3])
     assert to_numpy(model.predict(X)).tolist() == [0, 0, 0]
     np.testing.assert_allclose(to_numpy(model.predict_proba(X)), [[0.6, 0.4]] * 3)

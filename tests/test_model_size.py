@@ -35,7 +35,7 @@ def many_classes(n, n_classes):
 @pytest.mark.parametrize("learn", ["fit", "partial_fit"])
 def test_a_model_of_many_classes_stays_below_its_limit_with_a_warning(learn, limit):
     X, y = many_classes(1200, 200)
-    model = IKOGDClassifier(n_partitionings=10, random_state=0, max_model_size=limit)
+    model = IKOGDClassifier(n_partitionings=10, growth=False, random_state=0, max_model_size=limit)
     with pytest.warns(UserWarning, match=rf"max_model_size={limit:,} bytes") as caught:
         getattr(model, learn)(X, y)
     assert any("cells per partitioning instead of" in str(warning.message) for warning in caught)

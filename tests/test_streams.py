@@ -67,7 +67,8 @@ def test_the_map_is_drawn_from_the_first_n_initial_rows_only():
 @pytest.mark.parametrize(("n_cells", "n_initial"), [("auto", 1000), (8, 1000), (1024, 1024)])
 def test_by_default_a_stream_buffers_1000_rows_or_n_cells(n_cells, n_initial):
     X, y = make_rows(n_initial)
-    model = IKOGDClassifier(n_partitionings=2, n_cells=n_cells, random_state=0).partial_fit(X[:-1], y[:-1])
+    options = {"n_partitionings": 2, "n_cells": n_cells, "growth": False, "random_state": 0}
+    model = IKOGDClassifier(**options).partial_fit(X[:-1], y[:-1])
     assert not hasattr(model, "kernel_")
     assert hasattr(model.partial_fit(X[-1:], y[-1:]), "kernel_")
 

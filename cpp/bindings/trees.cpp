@@ -19,29 +19,69 @@ template <class Cell> using Paths = nb::ndarray<Cell, nb::ndim<3>, nb::c_contig,
 using PathsOutput = std::variant<Paths<std::uint8_t>, Paths<std::uint16_t>, Paths<std::uint32_t>>;
 using PathsArgument = std::variant<Paths<const std::uint8_t>, Paths<const std::uint16_t>, Paths<const std::uint32_t>>;
 
+void check_rows(const AnyRows &any, const Table<std::int64_t> &samples, const Vector<std::int32_t> &categorical) {
+    std::visit(
+        [&](const auto &table) {
+            for (std::size_t k = 0; k < samples.size(); ++k)
+                if (samples.data()[k] < 0 || samples.data()[k] >= table.n_rows)
+                    throw std::invalid_argument("samples must be row numbers from 0 to n_rows - 1.");
+            for (const std::int32_t column : std::span(categorical.data(), categorical.size()))
+                if (column < 0 || column >= table.n_columns)
+                    throw std::invalid_argument("categorical columns must be numbers of columns.");
+        },
+        any);
+}
+
+auto to_arrays(Forest forest) {
+    return nb::make_tuple(to_array(std::move(forest.split)), to_array(std::move(forest.column)),
+                          to_array(std::move(forest.left)), to_array(std::move(forest.missing_right)),
+                          to_array(std::move(forest.n_points)), to_array(std::move(forest.starts)));
+}
+
 auto grow_trees(const RowsArgument &rows, const Table<std::int64_t> &samples, std::int64_t max_depth,
                 std::uint64_t seed, const Vector<std::int32_t> &categorical, int threads) {
     Forest forest;
     const AnyRows any = view(rows);
     {
         const nb::gil_scoped_release release;
+        check_rows(any, samples, categorical);
         std::visit(
             [&](const auto &table) {
-                for (std::size_t k = 0; k < samples.size(); ++k)
-                    if (samples.data()[k] < 0 || samples.data()[k] >= table.n_rows)
-                        throw std::invalid_argument("samples must be row numbers from 0 to n_rows - 1.");
-                for (const std::int32_t column : std::span(categorical.data(), categorical.size()))
-                    if (column < 0 || column >= table.n_columns)
-                        throw std::invalid_argument("categorical columns must be numbers of columns.");
                 forest = isokern::grow_trees(table, samples.data(), static_cast<std::int64_t>(samples.shape(0)),
                                              static_cast<std::int64_t>(samples.shape(1)), max_depth, seed,
                                              std::span(categorical.data(), categorical.size()), threads);
             },
             any);
     }
-    return nb::make_tuple(to_array(std::move(forest.split)), to_array(std::move(forest.column)),
-                          to_array(std::move(forest.left)), to_array(std::move(forest.missing_right)),
-                          to_array(std::move(forest.n_points)), to_array(std::move(forest.starts)));
+    return to_arrays(std::move(forest));
+}
+
+// Grows trees whose arrays a TreeMap has validated. Returns the arrays of the new forest, its number of cells, and the
+// former cell of each.
+auto grow_further(const Vector<double> &split, const Vector<std::int32_t> &column, const Vector<std::int32_t> &left,
+                  const Vector<std::uint8_t> &missing_right, const Vector<std::int64_t> &starts, std::int64_t n_cells,
+                  const RowsArgument &rows, const Table<std::int64_t> &samples, const Table<std::int32_t> &cells,
+                  std::int64_t max_depth, std::uint64_t seed, const Vector<std::int32_t> &categorical, int threads) {
+    if (samples.shape(0) + 1 != starts.size() || samples.shape(1) == 0 || cells.shape(0) != samples.shape(0) ||
+        cells.shape(1) != samples.shape(1))
+        throw std::invalid_argument("samples and cells must have a row for each tree, and a column for each point.");
+    GrownForest grown;
+    const AnyRows any = view(rows);
+    {
+        const nb::gil_scoped_release release;
+        check_rows(any, samples, categorical);
+        std::visit(
+            [&](const auto &table) {
+                const ForestView from{
+                    split.data(), column.data(), left.data(), missing_right.data(), {starts.data(), starts.size()},
+                    n_cells};
+                grown = isokern::grow_further(from, table, samples.data(), cells.data(),
+                                              static_cast<std::int64_t>(samples.shape(1)), max_depth, seed,
+                                              std::span(categorical.data(), categorical.size()), threads);
+            },
+            any);
+    }
+    return nb::make_tuple(to_arrays(std::move(grown.forest)), grown.n_cells, to_array(std::move(grown.parents)));
 }
 
 TreeMap make_tree_map(const Vector<double> &split, const Vector<std::int32_t> &column, const Vector<std::int32_t> &left,
@@ -158,6 +198,10 @@ void register_trees(nb::module_ &m) {
     m.def("category_codes", &category_codes, "values"_a, "name_of"_a);
     m.def("grow_trees", &grow_trees, "rows"_a.noconvert(), "samples"_a.noconvert(), "max_depth"_a, "seed"_a,
           "categorical"_a.noconvert(), "threads"_a);
+    m.def("grow_further", &grow_further, "split"_a.noconvert(), "column"_a.noconvert(), "left"_a.noconvert(),
+          "missing_right"_a.noconvert(), "starts"_a.noconvert(), "n_cells"_a, "rows"_a.noconvert(),
+          "samples"_a.noconvert(), "cells"_a.noconvert(), "max_depth"_a, "seed"_a, "categorical"_a.noconvert(),
+          "threads"_a);
     nb::class_<TreeMap>(m, "TreeMap")
         .def(
             "__init__",

@@ -1,5 +1,8 @@
-// Grows isolation trees. In: rows, one sample of row numbers per tree, a seed. Out: the nodes of all trees
-// (trees/tree_map.hpp).
+// Grows isolation trees. In: rows, one sample of row numbers per tree, a seed; for further growth, trees that exist
+// already and the leaf of each sampled point. Out: the nodes of all trees (trees/tree_map.hpp).
+//
+// New trees and further growth are one algorithm: it isolates points inside the leaves of a tree. A new tree is a root
+// that is a leaf.
 //
 // A node must draw uniformly from the columns that are not constant among its points, without scanning all columns. It
 // keeps a list that contains them and draws by rejection: a column that proves constant is deleted from the list, for
@@ -47,27 +50,84 @@ struct Tree {
         n_points[n_nodes] = n_points_there;
         return n_nodes++;
     }
+
+    // The depth of each node; children come after their parent.
+    std::vector<std::int64_t> depths() const {
+        std::vector<std::int64_t> found(static_cast<std::size_t>(n_nodes));
+        for (std::int32_t k = 0; k < n_nodes; ++k)
+            if (left[k] >= 0)
+                found[left[k]] = found[left[k] + 1] = found[k] + 1;
+        return found;
+    }
 };
+
+// Copies a tree that exists already; returns the leaf of each point by its node, from its cell.
+std::vector<std::int32_t> copy_tree(const ForestView &from, std::int64_t i, const std::int32_t *cells,
+                                    std::int64_t n_points, Tree &tree) {
+    const std::int64_t first = from.starts[i];
+    std::vector<std::int32_t> node_of(static_cast<std::size_t>(from.n_cells), -1);
+    for (std::int64_t k = first; k < from.starts[i + 1]; ++k) {
+        const std::int32_t node = tree.add_node(1); // a leaf without new points counts as one
+        tree.split[node] = from.split[k];
+        tree.column[node] = from.column[k];
+        tree.left[node] = from.left[k];
+        tree.missing_right[node] = from.missing_right[k];
+        if (from.left[k] < 0)
+            node_of[~from.left[k]] = node;
+    }
+    std::vector<std::int32_t> leaves(static_cast<std::size_t>(n_points));
+    for (std::int64_t p = 0; p < n_points; ++p) {
+        leaves[p] = cells[p] >= 0 && cells[p] < from.n_cells ? node_of[cells[p]] : -1;
+        if (leaves[p] < 0)
+            throw std::invalid_argument("cells must be those of leaves.");
+    }
+    return leaves;
+}
+
+// Numbers the leaves in the order of nodes, and counts the points of inner nodes.
+//   in: the former left of the first nodes      out: parents[cell] = the former cell that a leaf is part of
+std::int32_t number_leaves(const Tree &tree, const std::int32_t *former, std::int64_t n_former, std::int32_t *parents) {
+    std::vector<std::int32_t> part_of(static_cast<std::size_t>(tree.n_nodes));
+    std::int32_t n_leaves = 0;
+    for (std::int32_t k = 0; k < tree.n_nodes; ++k) {
+        if (k < n_former && former[k] < 0)
+            part_of[k] = ~former[k];
+        if (tree.left[k] >= 0)
+            part_of[tree.left[k]] = part_of[tree.left[k] + 1] = part_of[k];
+        else {
+            parents[n_leaves] = part_of[k];
+            tree.left[k] = ~n_leaves++;
+        }
+    }
+    for (std::int32_t k = tree.n_nodes; k-- > 0;)
+        if (tree.left[k] >= 0)
+            tree.n_points[k] = tree.n_points[tree.left[k]] + tree.n_points[tree.left[k] + 1];
+    return n_leaves;
+}
 
 // Grows one tree after another; owns the scratch buffers.
 template <class Sample> class Grower {
   public:
     Grower(const Sample &sample, std::int64_t max_depth) : sample_(sample), max_depth_(max_depth) {}
 
-    // Grows a tree depth first, from a stack of nodes. Returns the number of nodes.
-    //   in: rows (the sample), key of the root's random stream      out: tree
-    std::int32_t grow(RowNumbers rows, std::uint64_t key, Tree tree) {
+    // Isolates the points of a sample inside the leaves of a tree. Returns the number of nodes.
+    //   in: rows (the sample), the leaf of each point by its node, key of the tree's random stream      changed: tree
+    std::int32_t grow(RowNumbers rows, const std::vector<std::int32_t> &leaves, std::uint64_t key, Tree tree) {
         tree_ = tree;
         take(rows);
-        const auto n_points = static_cast<std::int32_t>(rows.size());
-        Node root{0, n_points, 0, key, tree_.add_node(n_points), 0, 0};
+        std::stable_sort(points_.begin(), points_.end(),
+                         [&](std::int32_t a, std::int32_t b) { return leaves[a] < leaves[b]; });
+        note_places(0, static_cast<std::int32_t>(points_.size()));
         slots_.resize(static_cast<std::size_t>(sample_.n_slots()));
-        root.n_slots = sample_.list_slots(points_of(root), slots_.data());
-        put(root);
-        while (!waiting_.empty()) {
-            const Node node = waiting_.back();
-            waiting_.pop_back();
-            divide(node);
+        const std::vector<std::int64_t> depths = max_depth_ < 0 ? std::vector<std::int64_t>() : tree_.depths();
+        for (std::size_t begin = 0, end = 0; begin < points_.size(); begin = end) {
+            const std::int32_t leaf = leaves[points_[begin]];
+            while (end < points_.size() && leaves[points_[end]] == leaf)
+                ++end;
+            tree_.n_points[leaf] = static_cast<std::int32_t>(end - begin);
+            grow_leaf({static_cast<std::int32_t>(begin), static_cast<std::int32_t>(end),
+                       depths.empty() ? 0 : depths[leaf],
+                       leaf == 0 ? key : mix(key + static_cast<std::uint64_t>(leaf) * kStep), leaf, 0, 0});
         }
         return tree_.n_nodes;
     }
@@ -86,11 +146,22 @@ template <class Sample> class Grower {
         std::int32_t n_points() const { return end - begin; }
     };
 
+    // Grows a leaf depth first, from a stack of nodes.
+    void grow_leaf(Node leaf) {
+        leaf.n_slots = sample_.list_slots(points_of(leaf), slots_.data());
+        put(leaf);
+        while (!waiting_.empty()) {
+            const Node node = waiting_.back();
+            waiting_.pop_back();
+            divide(node);
+        }
+    }
+
     void take(RowNumbers rows) {
         sample_.take(rows);
         points_.resize(rows.size());
         std::iota(points_.begin(), points_.end(), 0);
-        place_ = points_;
+        place_.resize(rows.size());
         values_.resize(rows.size());
         right_.resize(rows.size());
     }
@@ -249,10 +320,14 @@ template <class Sample> class Grower {
             n_right += !is_left;
         }
         std::copy_n(right_.begin(), n_right, points_.begin() + middle);
+        note_places(begin, end);
+        return middle;
+    }
+
+    void note_places(std::int32_t begin, std::int32_t end) {
         if constexpr (Sample::kLooksAtPlaces)
             for (std::int32_t k = begin; k < end; ++k)
                 place_[points_[k]] = k;
-        return middle;
     }
 
     static constexpr std::uint64_t kLeftKey = 0x8CB92BA72F3D8DD7u, kRightKey = 0xD1B54A32D192ED03u;
@@ -300,10 +375,11 @@ void join(Forest &forest, const std::vector<std::int32_t> &n_nodes, std::int64_t
     cut(forest.n_points);
 }
 
-template <class Sample, class Rows>
-Forest grow(const Rows &rows, const typename Sample::Shared &shared, const std::int64_t *samples, std::int64_t n_trees,
-            std::int64_t sample_size, std::int64_t max_depth, std::uint64_t seed, int threads) {
-    const std::int64_t most = 2 * sample_size - 1; // nodes of a binary tree with a leaf for each point
+// Calls work(forest, tree i, its grower) for each tree in threads, and returns the forest.
+//   in: most, the largest number of nodes of a tree
+template <class Sample, class Rows, class Work>
+Forest grow(const Rows &rows, const typename Sample::Shared &shared, std::int64_t n_trees, std::int64_t most,
+            std::int64_t max_depth, int threads, Work work) {
     Forest forest;
     forest.split.resize(static_cast<std::size_t>(n_trees * most));
     forest.column.resize(forest.split.size());
@@ -313,46 +389,89 @@ Forest grow(const Rows &rows, const typename Sample::Shared &shared, const std::
     std::vector<std::int32_t> n_nodes(static_cast<std::size_t>(n_trees));
     parallel_tiles(n_trees, 1, threads, [&] {
         return [&, grower = Grower(Sample(rows, shared), max_depth)](std::int64_t i, std::int64_t) mutable {
-            const RowNumbers sample(samples + i * sample_size, static_cast<std::size_t>(sample_size));
             const std::int64_t root = i * most;
-            n_nodes[i] =
-                grower.grow(sample, stream_key(seed, Purpose::tree, static_cast<std::uint64_t>(i)),
-                            {forest.split.data() + root, forest.column.data() + root, forest.left.data() + root,
-                             forest.missing_right.data() + root, forest.n_points.data() + root});
+            n_nodes[i] = work(i, grower,
+                              Tree{forest.split.data() + root, forest.column.data() + root, forest.left.data() + root,
+                                   forest.missing_right.data() + root, forest.n_points.data() + root});
         };
     });
     join(forest, n_nodes, most);
     return forest;
 }
 
-} // namespace
-
-template <class Value>
-Forest grow_trees(const DenseRows<Value> &rows, const std::int64_t *samples, std::int64_t n_trees,
-                  std::int64_t sample_size, std::int64_t max_depth, std::uint64_t seed,
-                  std::span<const std::int32_t> categorical, int threads) {
-    const RowNumbers sampled(samples, static_cast<std::size_t>(n_trees * sample_size));
+// Calls grow<Sample> with the Sample that suits the rows.
+template <class Value, class Work>
+Forest grow_any(const DenseRows<Value> &rows, RowNumbers sampled, std::int64_t n_trees, std::int64_t most,
+                std::int64_t max_depth, std::span<const std::int32_t> categorical, int threads, Work work) {
     const NonzeroColumns<Value> nonzero(rows, sampled, threads);
     if (categorical.empty() && !nonzero.has_missing())
-        return grow<DenseSample<Value>>(rows, nonzero, samples, n_trees, sample_size, max_depth, seed, threads);
+        return grow<DenseSample<Value>>(rows, nonzero, n_trees, most, max_depth, threads, work);
     typename MixedSample<Value>::Shared shared{nonzero, std::vector<bool>(static_cast<std::size_t>(rows.n_columns))};
     for (const std::int32_t column : categorical)
         shared.is_categorical[column] = true;
-    return grow<MixedSample<Value>>(rows, shared, samples, n_trees, sample_size, max_depth, seed, threads);
+    return grow<MixedSample<Value>>(rows, shared, n_trees, most, max_depth, threads, work);
 }
 
-template <class Value>
-Forest grow_trees(const CsrRows<Value> &rows, const std::int64_t *samples, std::int64_t n_trees,
-                  std::int64_t sample_size, std::int64_t max_depth, std::uint64_t seed,
-                  std::span<const std::int32_t> categorical, int threads) {
+template <class Value, class Work>
+Forest grow_any(const CsrRows<Value> &rows, RowNumbers, std::int64_t n_trees, std::int64_t most, std::int64_t max_depth,
+                std::span<const std::int32_t> categorical, int threads, Work work) {
     if (!categorical.empty())
         throw std::invalid_argument("rows with categories must be dense.");
-    return grow<CsrSample<Value>>(rows, {}, samples, n_trees, sample_size, max_depth, seed, threads);
+    return grow<CsrSample<Value>>(rows, {}, n_trees, most, max_depth, threads, work);
+}
+
+std::uint64_t tree_key(std::uint64_t seed, std::int64_t i) {
+    return stream_key(seed, Purpose::tree, static_cast<std::uint64_t>(i));
+}
+
+} // namespace
+
+template <class Rows>
+Forest grow_trees(const Rows &rows, const std::int64_t *samples, std::int64_t n_trees, std::int64_t sample_size,
+                  std::int64_t max_depth, std::uint64_t seed, std::span<const std::int32_t> categorical, int threads) {
+    const std::vector<std::int32_t> at_root(static_cast<std::size_t>(sample_size));
+    return grow_any(rows, {samples, static_cast<std::size_t>(n_trees * sample_size)}, n_trees, 2 * sample_size - 1,
+                    max_depth, categorical, threads, [&](std::int64_t i, auto &grower, Tree tree) {
+                        tree.left[tree.add_node(1)] = ~0;
+                        return grower.grow({samples + i * sample_size, at_root.size()}, at_root, tree_key(seed, i),
+                                           tree);
+                    });
+}
+
+template <class Rows>
+GrownForest grow_further(const ForestView &from, const Rows &rows, const std::int64_t *samples,
+                         const std::int32_t *cells, std::int64_t sample_size, std::int64_t max_depth,
+                         std::uint64_t seed, std::span<const std::int32_t> categorical, int threads) {
+    const auto n_trees = std::ssize(from.starts) - 1;
+    std::int64_t largest = 0;
+    for (std::int64_t i = 0; i < n_trees; ++i)
+        largest = std::max(largest, from.starts[i + 1] - from.starts[i]);
+    const std::int64_t most = largest + 2 * (sample_size - 1), most_leaves = (most + 1) / 2;
+    std::vector<std::int32_t> parents(static_cast<std::size_t>(n_trees * most_leaves), -1),
+        n_leaves(static_cast<std::size_t>(n_trees));
+    GrownForest grown;
+    grown.forest =
+        grow_any(rows, {samples, static_cast<std::size_t>(n_trees * sample_size)}, n_trees, most, max_depth,
+                 categorical, threads, [&](std::int64_t i, auto &grower, Tree tree) {
+                     const auto leaves = copy_tree(from, i, cells + i * sample_size, sample_size, tree);
+                     tree.n_nodes =
+                         grower.grow({samples + i * sample_size, leaves.size()}, leaves, tree_key(seed, i), tree);
+                     n_leaves[i] = number_leaves(tree, from.left + from.starts[i], from.starts[i + 1] - from.starts[i],
+                                                 parents.data() + i * most_leaves);
+                     return tree.n_nodes;
+                 });
+    grown.n_cells = *std::max_element(n_leaves.begin(), n_leaves.end());
+    for (std::int64_t i = 0; i < n_trees; ++i)
+        grown.parents.insert(grown.parents.end(), parents.begin() + i * most_leaves,
+                             parents.begin() + i * most_leaves + grown.n_cells);
+    return grown;
 }
 
 #define ISOKERN_INSTANTIATE(Rows)                                                                                      \
     template Forest grow_trees(const Rows &, const std::int64_t *, std::int64_t, std::int64_t, std::int64_t,           \
-                               std::uint64_t, std::span<const std::int32_t>, int);
+                               std::uint64_t, std::span<const std::int32_t>, int);                                     \
+    template GrownForest grow_further(const ForestView &, const Rows &, const std::int64_t *, const std::int32_t *,    \
+                                      std::int64_t, std::int64_t, std::uint64_t, std::span<const std::int32_t>, int);
 ISOKERN_INSTANTIATE(DenseRows<float>)
 ISOKERN_INSTANTIATE(DenseRows<double>)
 ISOKERN_INSTANTIATE(CsrRows<float>)

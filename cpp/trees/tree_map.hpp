@@ -32,14 +32,33 @@ struct Forest {
 // a split uniformly between the minimum and the maximum there. It becomes a leaf if it holds one point or only equal
 // points, or at max_depth (negative: no limit). The cell of a leaf is the place of its first point in the sample.
 //   in: rows, samples (n_trees x sample_size row numbers), seed, columns that hold categories      out: the forest
-template <class Value>
-Forest grow_trees(const DenseRows<Value> &rows, const std::int64_t *samples, std::int64_t n_trees,
-                  std::int64_t sample_size, std::int64_t max_depth, std::uint64_t seed,
-                  std::span<const std::int32_t> categorical, int threads);
-template <class Value>
-Forest grow_trees(const CsrRows<Value> &rows, const std::int64_t *samples, std::int64_t n_trees,
-                  std::int64_t sample_size, std::int64_t max_depth, std::uint64_t seed,
-                  std::span<const std::int32_t> categorical, int threads);
+template <class Rows>
+Forest grow_trees(const Rows &rows, const std::int64_t *samples, std::int64_t n_trees, std::int64_t sample_size,
+                  std::int64_t max_depth, std::uint64_t seed, std::span<const std::int32_t> categorical, int threads);
+
+// The arrays of a Forest. Children come after their parent.
+struct ForestView {
+    const double *split;
+    const std::int32_t *column, *left;
+    const std::uint8_t *missing_right;
+    std::span<const std::int64_t> starts;
+    std::int64_t n_cells; // of a tree; the cells of its leaves are below it
+};
+
+struct GrownForest {
+    Forest forest;
+    std::int64_t n_cells;              // the number of leaves of the largest tree
+    std::vector<std::int32_t> parents; // n_trees x n_cells: the former cell that a cell is part of; -1 without a leaf
+};
+
+// Grows trees further: isolates the points of a new sample inside their leaves, as grow_trees would. Nodes keep their
+// numbers, and new ones come after them. Leaves are numbered in the order of nodes. n_points counts the points of the
+// new sample, and a leaf without any as one.
+//   in: trees; samples (n_trees x sample_size row numbers) and the cells of their leaves
+template <class Rows>
+GrownForest grow_further(const ForestView &from, const Rows &rows, const std::int64_t *samples,
+                         const std::int32_t *cells, std::int64_t sample_size, std::int64_t max_depth,
+                         std::uint64_t seed, std::span<const std::int32_t> categorical, int threads);
 
 // A forest prepared for mapping rows. The constructor throws if a node points outside of its tree, columns or cells, or
 // if the points of two children are not those of their parent.

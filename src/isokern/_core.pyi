@@ -14,11 +14,29 @@ Cells = NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32]
 def instruction_set() -> str: ...
 def draw_samples(n_rows: int, n_partitionings: int, sample_size: int, seed: int) -> NDArray[np.int64]: ...
 def category_codes(values: list[Any], name_of: Callable[[Any], str | None]) -> NDArray[np.float64]: ...
+
+Forest = tuple[
+    NDArray[np.float64], NDArray[np.int32], NDArray[np.int32], NDArray[np.uint8], NDArray[np.int32], NDArray[np.int64]
+]
+
 def grow_trees(
     rows: Rows, samples: NDArray[np.int64], max_depth: int, seed: int, categorical: NDArray[np.int32], threads: int
-) -> tuple[
-    NDArray[np.float64], NDArray[np.int32], NDArray[np.int32], NDArray[np.uint8], NDArray[np.int32], NDArray[np.int64]
-]: ...
+) -> Forest: ...
+def grow_further(
+    split: NDArray[np.float64],
+    column: NDArray[np.int32],
+    left: NDArray[np.int32],
+    missing_right: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    n_cells: int,
+    rows: Rows,
+    samples: NDArray[np.int64],
+    cells: NDArray[np.int32],
+    max_depth: int,
+    seed: int,
+    categorical: NDArray[np.int32],
+    threads: int,
+) -> tuple[Forest, int, NDArray[np.int32]]: ...
 def count_scale_cells(
     left: NDArray[np.int32], n_points: NDArray[np.int32], starts: NDArray[np.int64], n_cells: int, n_scales: int
 ) -> NDArray[np.int64]: ...

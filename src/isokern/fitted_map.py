@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -98,6 +98,30 @@ class FittedMap(Part):
     def scaled(self, rows: CoreRows) -> CoreRows:
         """Return scaled rows."""
         return rows if self.scaling is None else self.scaling.apply(rows)
+
+    def grown(
+        self, table: Any, n_cells: int, seed: int, threads: int, *, max_depth: int | str | None, both_scales: bool
+    ) -> tuple[FittedMap, NDArray[np.int32]]:
+        """Return the map of trees that have grown further, by samples of ``n_cells`` of a table's rows.
+
+        Also returns the former leaf of each new one; see ``IsolationTrees.grown``.
+        """
+        trees = self.partitionings
+        assert isinstance(trees, IsolationTrees)
+        samples = draw_samples(table.shape[0], self.n_partitionings, n_cells, seed)
+        rows, depth = self.scaled(core_rows(table, 0, table.shape[0])), _resolve_max_depth(max_depth, n_cells)
+        further, parents = trees.grown(rows, samples, seed, threads, max_depth=depth, both_scales=both_scales)
+        return replace(self, partitionings=further), parents
+
+    @property
+    def is_growing(self) -> bool:
+        """Whether the map has the two scales of trees that grow."""
+        return self.n_scales == 2 and getattr(self.partitionings, "n_first", None) is not None
+
+    def growing(self) -> FittedMap:
+        """Return the map of the same trees with two scales, to be grown further; see ``IsolationTrees``."""
+        assert isinstance(self.partitionings, IsolationTrees)
+        return FittedMap(self.partitionings.growing(), self.scaling, 2)
 
     def check_cells(self, cells: Any) -> NDArray[Any]:
         """Validate cells and return them in the dtype that ``apply`` returns."""

@@ -6,7 +6,7 @@ import copy
 import functools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 from isokern import _core
 from isokern.checks import is_integer, one_thread_if_small
-from isokern.parts import Part, State, is_count, need
+from isokern.parts import Part, State, is_count, need, need_array
 from isokern.rows import FLOATS, CoreRows, CsrRows, as_scipy, n_columns, n_rows
 
 # Sparse rows of up to this many columns are densified: dense matrix products beat an inverted index there.
@@ -32,6 +32,9 @@ _SAMPLE = 2048  # points from which the axes are estimated
 _EXPLAINED = 0.93  # share of the variance that the axes must explain to serve as lower bounds
 _FIRST_AXES = 16
 _MANY_CELLS = 256
+
+
+_FOREST = ("split", "column", "left", "missing_right", "n_points", "starts")  # arrays of IsolationTrees
 
 
 class Partitioning(Protocol):
@@ -68,13 +71,15 @@ class IsolationTrees(Part):
     node sends a row to ``left`` if its value in ``column`` is below ``split``, else to ``left + 1``. A leaf stores
     ``-1 - cell`` in ``left``. ``missing_right`` tells whether an inner node sends missing numbers to ``left + 1``, and
     ``n_points`` how many sampled points a node holds. ``categorical`` are the numbers of the columns that hold codes of
-    categories.
+    categories. Trees that grow further have two scales, the leaves and a coarse one: ``n_first`` is the number of nodes
+    that each tree had when the cells of the coarse scale were its leaves. Later nodes come after these.
     """
 
     n_columns: int
     n_cells: int
     arrays: dict[str, NDArray[Any]]
     categorical: NDArray[np.int32]
+    n_first: NDArray[np.int64] | None = None
     on_devices: dict[Any, Any] = field(default_factory=dict, init=False)  # cache of isokern.devices
     _paths: dict[int, NDArray[Any]] = field(default_factory=dict, init=False)  # cache of paths
 
@@ -86,7 +91,10 @@ class IsolationTrees(Part):
 
     def sizes(self, n_scales: int) -> NDArray[np.int64]:
         """Return the number of cells of each tree at each scale, (t, n_scales)."""
-        _check_n_scales(n_scales, self.n_cells)
+        if self.n_first is None:
+            _check_n_scales(n_scales, self.n_cells)
+        else:
+            need(n_scales in (1, 2), f"n_scales must be 1 or 2; got {n_scales}")
         return _core.count_scale_cells(*self._links(), self.n_cells, n_scales).reshape(-1, n_scales)
 
     def paths(self, n_scales: int) -> NDArray[Any]:
@@ -100,7 +108,12 @@ class IsolationTrees(Part):
         return self._paths[n_scales]
 
     def _links(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-        return self.arrays["left"], self.arrays["n_points"], self.arrays["starts"]
+        """Return the links between nodes and what makes a node a cell of a coarser scale: few points."""
+        left, n_points, starts = (self.arrays[name] for name in ("left", "n_points", "starts"))
+        if self.n_first is not None:  # a node that was a leaf counts as having none
+            was_leaf = left >= np.repeat(self.n_first, np.diff(starts))
+            n_points = np.where(was_leaf, 0, self.n_cells).astype(np.int32)
+        return left, n_points, starts
 
     @classmethod
     def learn(
@@ -114,10 +127,51 @@ class IsolationTrees(Part):
         categorical: Iterable[int] = (),
     ) -> IsolationTrees:
         """Grow one tree on each sample of rows."""
-        depth, columns = -1 if max_depth is None else max_depth, np.fromiter(categorical, dtype=np.int32)
-        arrays = _core.grow_trees(rows, samples, depth, seed, columns, threads)
-        names = ("split", "column", "left", "missing_right", "n_points", "starts")
-        return cls(n_columns(rows), samples.shape[1], dict(zip(names, arrays, strict=True)), columns)
+        columns = np.fromiter(categorical, dtype=np.int32)
+        arrays = _core.grow_trees(rows, samples, _core_depth(max_depth), seed, columns, threads)
+        return cls(n_columns(rows), samples.shape[1], dict(zip(_FOREST, arrays, strict=True)), columns)
+
+    def grown(
+        self,
+        rows: CoreRows,
+        samples: NDArray[np.int64],
+        seed: int,
+        threads: int,
+        *,
+        max_depth: int | None,
+        both_scales: bool,
+    ) -> tuple[IsolationTrees, NDArray[np.int32]]:
+        """Isolate further samples of rows inside the leaves of the trees.
+
+        Returns the new trees and, for each of their leaves, the former leaf that it is part of, (t, n_cells). It is -1
+        where a tree has no such leaf. ``both_scales`` makes the new leaves the coarse scale, too.
+        """
+        found = np.empty((n_rows(rows), len(samples)), dtype=np.min_scalar_type(self.n_cells - 1))
+        self.apply(rows, found, threads)
+        cells = np.take_along_axis(found.T, samples, axis=1).astype(np.int32)
+        arrays, n_cells, parents = _core.grow_further(
+            self.arrays["split"],
+            self.arrays["column"],
+            self.arrays["left"],
+            self.arrays["missing_right"],
+            self.arrays["starts"],
+            self.n_cells,
+            rows,
+            samples,
+            cells,
+            _core_depth(max_depth),
+            seed,
+            self.categorical,
+            threads,
+        )
+        trees = type(self)(
+            self.n_columns, n_cells, dict(zip(_FOREST, arrays, strict=True)), self.categorical, self.n_first
+        )
+        return trees.growing() if both_scales else trees, parents.reshape(-1, n_cells)
+
+    def growing(self) -> IsolationTrees:
+        """Return the trees with their leaves as the coarse scale, to be grown further."""
+        return replace(self, n_first=np.diff(self.arrays["starts"]))
 
     def apply(self, rows: CoreRows, cells: NDArray[Any], threads: int) -> None:
         """Write each row's leaves into ``cells``, (n, t)."""
@@ -129,6 +183,20 @@ class IsolationTrees(Part):
         # Trees have fewer leaves than cells if sampled points are equal or the depth is limited.
         width, n_nodes = (len(self.arrays["starts"]) - 1) * self.n_cells, len(self.arrays["left"])
         need(width <= max(_LARGEST_WIDTH, _LARGEST_FACTOR * n_nodes), "n_cells must be in proportion to the nodes")
+        if self.n_first is not None:
+            need_array(self.n_first, np.int64, 1, "n_first")
+            sizes = np.diff(self.arrays["starts"])
+            # Odd, so that both children of a node are among the first nodes, or neither.
+            is_part = (
+                self.n_first.shape == sizes.shape
+                and ((self.n_first <= sizes) & (self.n_first % 2 == 1) & (self.n_first > 0)).all()
+            )
+            need(is_part, "n_first must be odd numbers of nodes, one for each tree")
+
+
+def _core_depth(max_depth: int | None) -> int:
+    """Return a limit of the depth as the core takes it."""
+    return -1 if max_depth is None else max_depth
 
 
 @dataclass(eq=False)

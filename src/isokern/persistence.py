@@ -32,6 +32,7 @@ from isokern.learners.classes import ClassBook
 from isokern.learners.clock import Clock
 from isokern.learners.duals import BudgetedDual, KernelDual
 from isokern.learners.fogd import FourierModel
+from isokern.learners.growth import Growth
 from isokern.learners.linear import LinearModel
 from isokern.learners.linear_term import LinearTerm
 from isokern.learners.moments import Moments
@@ -53,7 +54,7 @@ Path = str | os.PathLike[str]
 ESTIMATORS: tuple[type, ...] = (IsolationKernel, *(getattr(learners, name) for name in learners.__all__))
 PARTS: tuple[type, ...] = (
     *(FittedMap, IsolationTrees, VoronoiCells, CsrRows, Scaling, Categories),
-    *(OneVsRest, Race, NumberRace, Selection, ScaleWeights, LinearTerm),
+    *(OneVsRest, Race, NumberRace, Selection, ScaleWeights, LinearTerm, Growth),
     *(Residuals, Moments, ClassBook, ScoreWindow, WarmUp, Clock, CellWeights, SupportVectors),
     *(NamedKernel, KernelDual, BudgetedDual, Budget, *BUDGETS.values()),
     *(LinearModel, FourierModel, NystromModel, AdaRakerModel),

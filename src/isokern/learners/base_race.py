@@ -15,6 +15,7 @@ from isokern.learners.candidates import STREAM_STAGES, Candidate
 from isokern.learners.clock import Clock
 from isokern.learners.commits import BLOCK, Copies, can_change, twin
 from isokern.learners.features import Features, scale_cells
+from isokern.learners.growth import Heirs
 from isokern.learners.linear_term import LinearTerm
 from isokern.learners.parameters import warn_of_size
 from isokern.learners.scale_weights import ScaleWeights, Table
@@ -208,6 +209,11 @@ class BaseRace(Part):
         # The winner of fit is not compared any more; candidates of a stream always are.
         errors = self._shares() if self.fade < 1.0 else self.selection.errors.copy()
         return {"candidates": names, "errors": errors, "running": running, "leader": running[self.leader]}
+
+    def grown(self, heirs: Heirs) -> Self:
+        """Return the state on a map that has grown; readers may still use this one."""
+        copied = self.snapshot()
+        return replace(copied, models=[model.grown(heirs) for model in copied.models])
 
     def writable(self) -> Self:
         """Return this state if a block can be learned in place, in one step; else a copy to learn it in."""

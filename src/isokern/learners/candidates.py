@@ -84,7 +84,9 @@ def candidates_of(learner: Any, fitted: IsolationKernel | None = None) -> list[C
         steps = Steps.of(learner)
         return [Candidate("every" if has_scales else "finest", has_linear_term(learner), steps.schedule, steps.rate)]
     chosen = NUMBER_CANDIDATES if isinstance(learner, RegressorMixin) else CANDIDATES
-    if has_scales:
+    if fitted is not None and fitted.map_.is_growing:
+        chosen = tuple(c._replace(scales="finest" if c.scales == "all" else c.scales) for c in chosen)
+    elif has_scales:
         chosen = tuple(c._replace(scales=c.scales and "every") for c in chosen if c.scales in ("all", ""))
     elif learner.n_scales == 1 or learner.n_cells != "auto":
         chosen = tuple(c._replace(scales=c.scales and "finest") for c in chosen if c.scales != "coarse")
@@ -130,6 +132,12 @@ def fit_stages(n: int, usual_weight: float = 1.0) -> list[tuple[int, int]]:
     """
     ends = [(max(int(share * n), math.ceil(least * usual_weight)), n_kept) for share, least, n_kept in FIT_STAGES]
     return [*((end, n_kept) for end, n_kept in ends if n_kept > 1 and end <= n / 2), (min(n, ends[-1][0]), 1)]
+
+
+def grows(learner: Any) -> bool:
+    """Return whether a map that a stream begins grows: trees whose number and size of cells are left open."""
+    is_auto = learner.n_cells == learner.n_scales == "auto" and learner.n_initial is None
+    return bool(learner.growth) and is_auto and learner.partitioning == "tree" and is_open(learner)
 
 
 def has_linear_term(learner: Any) -> bool:

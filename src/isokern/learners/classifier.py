@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from isokern.checks import all_or_nothing
 from isokern.engines import engine_of
 from isokern.feature_map import IsolationKernel
-from isokern.learners.candidates import FADE, LINEAR_PASSES, Candidate, candidates_of, has_linear_term
+from isokern.learners.candidates import FADE, LINEAR_PASSES, Candidate, candidates_of, grows, has_linear_term
 from isokern.learners.classes import ClassBook
 from isokern.learners.commits import BLOCK, commit, one_at_a_time, one_view
 from isokern.learners.kernel_source import KernelSource, read_cells, take_columns
@@ -89,10 +89,14 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply the steps of their rows. "balanced" weights are inversely proportional to
         the class counts so far. A class missing in the dict has weight 1.
+    growth : bool, default=True
+        Whether a map that ``partial_fit`` begins grows with the stream. Its trees are then drawn from the first 16 rows
+        and split their leaves at each fourfold number of rows, up to 16,384 cells. Only trees grow, and only if there
+        is a race and ``n_cells``, ``n_scales`` and ``n_initial`` are left open. The map of ``fit`` does not grow.
     n_initial : int or None, default=None
         Number of rows that ``partial_fit`` buffers before it draws the map from them and learns them. Until then the
-        majority class is predicted. None means 1000, or ``n_cells`` if that is larger. A fitted ``kernel`` needs no
-        buffer.
+        majority class is predicted. None means 16 for a map that grows, else 1000, or ``n_cells`` if that is larger. A
+        fitted ``kernel`` needs no buffer.
     max_model_size : int or None, default=2**28
         Limit of the weights of all candidates in bytes, 256 MiB by default. A model that would be larger gets fewer
         candidates or, with ``n_cells="auto"``, fewer cells; fewer cells, and a limit that classes of later rows
@@ -120,6 +124,8 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         compared), those still ``running``, and the ``leader``. None if the parameters left nothing to choose.
     warm_up_ : WarmUp
         Buffered rows. Present during the warm-up only.
+    growth_ : Growth or None
+        Rows of a stream from which its map grows next, at most 16,384 and about 64 MiB. None once growth has ended.
     n_support_ : int
         Number of support vectors: rows that changed the weights.
     n_rows_seen_ : int
@@ -178,6 +184,7 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         n_passes: int = 2,
         shuffle: bool = True,
         class_weight: dict[Any, float] | str | None = None,
+        growth: bool = True,
         n_initial: int | None = None,
         max_model_size: int | None = 2**28,
         evaluation: str = "primal",
@@ -202,6 +209,7 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         self.n_passes = n_passes
         self.shuffle = shuffle
         self.class_weight = class_weight
+        self.growth = growth
         self.n_initial = n_initial
         self.max_model_size = max_model_size
         self.evaluation = evaluation
@@ -261,22 +269,21 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         """
         self.check_parameters()
         batch, has_new = self._read(X, y, classes, sample_weight)
-        self._learn(*batch, has_new=has_new)
+        self._learn_stream(batch, has_new=has_new)
         return self
 
     @all_or_nothing
     def _read(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> tuple[Batch, bool]:
-        """Return the cells still to be learned, and whether there may be new classes among them."""
+        """Return the rows still to be learned, and whether there may be new classes among them."""
         is_first = not hasattr(self, "n_features_in_")
         source, held = KernelSource(self), getattr(self, "warm_up_", WarmUp())
-        n_counted = 0 if hasattr(self, "learned_") else max(0, source.n_initial - held.n)
+        n_counted = 0 if hasattr(self, "learned_") else max(0, self._n_initial - held.n)
         kernel = source.kernel if is_first else None
         table = read_rows(self, X, reset=is_first, min_rows=1, kernel=kernel, n_counted=n_counted)
         batch = Batch(table, read_labels(self, y, table), read_weights(sample_weight, table))
         if not hasattr(self, "learned_"):
             return self._warm_up(batch, classes), True
-        has_new = self._has_new(batch.targets, classes)
-        return batch._replace(table=self._mapped(table)), has_new
+        return batch, self._has_new(batch.targets, classes)
 
     @one_at_a_time
     def partial_fit_cells(
@@ -304,40 +311,39 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         take_columns(self, kernel)
         book = ClassBook.of(batch.targets, classes, takes_new=True)
         self.begin(self._first_book(batch, book, 1), kernel, candidates_of(self), fade=FADE)
-        return self._learn_first(batch._replace(table=self._of_cells(known)), BLOCK), True
+        self._learn(*batch.some(slice(BLOCK))._replace(table=self._of_cells(known[:BLOCK])), has_new=True)
+        rest = batch.some(slice(BLOCK, None))
+        return rest._replace(table=self._of_cells(rest.table)), True
 
     def _has_new(self, labels: NDArray[Any], classes: ArrayLike | None) -> bool:
         """Return whether there are new classes; raise if there must be none."""
         return self.learned_.book.meet(labels, classes) is not self.learned_.book
 
     def _warm_up(self, batch: Batch, classes: ArrayLike | None) -> Batch:
-        """Buffer the first rows of a stream; with enough, draw the map. Return the cells still to be learned."""
-        source, held = KernelSource(self), getattr(self, "warm_up_", WarmUp())
+        """Buffer the first rows of a stream; with enough, draw the map. Return the rows still to be learned."""
+        n_initial, held = self._n_initial, getattr(self, "warm_up_", WarmUp())
         if held.book is None:
             book = ClassBook.of(batch.targets, classes, takes_new=True)
         else:
             book = held.book.meet(batch.targets, classes)
-        if held.n + len(batch.targets) < source.n_initial:
+        if held.n + len(batch.targets) < n_initial:
             self.warm_up_ = held.holding(batch, book)
             return batch.some(slice(0))
         batch = held.followed_by(batch)
-        rng, first = check_random_state(self.random_state), self._first_book(batch, book, source.n_initial)
-        self._begin_on(batch.table[: source.n_initial or None], first, rng, fade=FADE)
-        return self._learn_first(batch._replace(table=self._mapped(batch.table)), max(source.n_initial, BLOCK))
+        rng, first = check_random_state(self.random_state), self._first_book(batch, book, n_initial)
+        self._begin_on(batch.table[: n_initial or None], first, rng, fade=FADE, is_growing=grows(self))
+        return self._learn_first(batch, rng, has_new=True)
 
     def _first_book(self, batch: Batch, book: ClassBook, n: int) -> ClassBook:
         """Return the classes of the first n rows, at least one, or all that were given."""
         return ClassBook.of(batch.targets[: max(1, n)], takes_new=True) if book.is_open else book
 
-    def _learn_first(self, batch: Batch, n: int) -> Batch:
-        """Learn the first n rows, so that no model is committed without them; return the others."""
-        self._learn(*batch.some(slice(n)), has_new=True)
-        return batch.some(slice(n, None))
-
-    def _begin_on(self, table: Any, book: ClassBook, rng: np.random.RandomState, *, fade: float) -> None:
+    def _begin_on(
+        self, table: Any, book: ClassBook, rng: np.random.RandomState, *, fade: float, is_growing: bool = False
+    ) -> None:
         """Forget everything, draw the map from a table and start with zero weights."""
         _hint_at_regression(book)
-        kernel, candidates, term = self._drawn(table, book.n_columns, rng)
+        kernel, candidates, term = self._drawn(table, book.n_columns, rng, is_growing=is_growing)
         self.begin(book, kernel, candidates, term, fade)
 
     def begin(
@@ -353,7 +359,7 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
             learned: Any = Race.begun(candidates, book, kernel.map_, term, fade).within(self.max_model_size)
         else:
             learned = OneVsRest.begun(self, book, kernel.map_.starts)
-        commit(self, "warm_up_", kernel_=kernel, learned_=learned, linear_term_=term)
+        commit(self, "warm_up_", "growth_", kernel_=kernel, learned_=learned, linear_term_=term)
 
     def learn_passes(self, rows: Any, labels: NDArray[Any], weights: Weights, rng: np.random.RandomState) -> None:
         """Learn validated and mapped rows in ``n_passes`` passes, in orders drawn from ``rng``.

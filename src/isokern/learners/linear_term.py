@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -51,6 +51,15 @@ class LinearTerm(Part):
         constant = 1.0 / math.sqrt(varies.sum() + len(categorical) + 1)
         factor = constant / np.where(varies, scaler.scale_, np.inf)
         return cls(np.where(varies, scaler.mean_, 0.0), factor, categorical, constant)
+
+    def grown(self, table: Any) -> Self:
+        """Return the term with dense columns that have been constant before; their weights are still 0."""
+        if not len(self.offset):
+            return self
+        later = LinearTerm.learn(table, np.isin(np.arange(self.n_columns), self.categorical))
+        is_new = self.factor == 0.0
+        factor = np.where(is_new, later.factor * (self.constant / later.constant), self.factor)
+        return replace(self, offset=np.where(is_new, later.offset, self.offset), factor=factor)
 
     @property
     def n_columns(self) -> int:

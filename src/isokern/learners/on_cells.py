@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -14,14 +16,15 @@ from isokern.checks import is_integer, n_threads
 from isokern.engines import engine_of, host_table
 from isokern.feature_map import IsolationKernel
 from isokern.learners.base_race import BaseRace
-from isokern.learners.candidates import candidates_of, fit_stages, kernel_choice
-from isokern.learners.commits import commit, one_view
+from isokern.learners.candidates import candidates_of, fit_stages, grows, kernel_choice
+from isokern.learners.commits import BLOCK, commit, one_view
 from isokern.learners.features import Features
-from isokern.learners.kernel_source import REFITTED, KernelSource, check_same_map, share_starts
+from isokern.learners.growth import FIRST_ROWS, Growth, Heirs, first_cells
+from isokern.learners.kernel_source import REFITTED, KernelSource, check_same_map, draw_seed, share_starts
 from isokern.learners.linear_term import LinearTerm
 from isokern.learners.parameters import check_n_initial
 from isokern.learners.steps import check_cell_steps
-from isokern.learners.warm_up import WarmUp
+from isokern.learners.warm_up import Batch, WarmUp
 from isokern.parts import need
 from isokern.rows import input_tags
 
@@ -29,15 +32,21 @@ NO_LINEAR_TERM = (
     "linear must be False for cells, which say nothing about the columns of rows; got a model with a linear term. Give "
     "it the rows themselves, or linear=False."
 )
+_GROWING = (
+    "growth must be False for cells, because a map that grows needs the rows; got cells for such a map. Give the rows "
+    "themselves, or growth=False."
+)
 
 
 class OnCells:
     """Base of the online learners on the cells of a kernel."""
 
+    growth_: Growth | None
     kernel_: IsolationKernel
     learned_: Any  # a race, or the state of a single model on one scale
     linear_term_: LinearTerm | None
     warm_up_: WarmUp
+    _learn: Callable[..., None]  # learns mapped rows, targets and weights
 
     # Parameters that both learners have, and what they learn about columns.
     shrinkage: float
@@ -45,16 +54,21 @@ class OnCells:
     evaluation: str
     linear: bool | str
     max_model_size: int | None
+    growth: bool
     n_initial: int | None
     n_jobs: int | None
     n_features_in_: int
     is_categorical_: Any
 
     def _drawn(
-        self, table: Any, n_columns: int, rng: np.random.RandomState
+        self, table: Any, n_columns: int, rng: np.random.RandomState, *, is_growing: bool = False
     ) -> tuple[IsolationKernel, list[Any], LinearTerm | None]:
         """Return a map drawn from a table for so many scores, the candidates on it, and their linear term."""
-        kernel = KernelSource(self).fit(table, rng, **kernel_choice(self, table.shape[0], n_columns))
+        if is_growing:
+            kernel = KernelSource(self).fit(table, rng, n_cells=first_cells(table), n_scales=1)
+            kernel.map_ = kernel.map_.growing()
+        else:
+            kernel = KernelSource(self).fit(table, rng, **kernel_choice(self, table.shape[0], n_columns))
         candidates = candidates_of(self, kernel)
         has_linear = any(candidate.linear for candidate in candidates)
         term = LinearTerm.learn(table, self.is_categorical_) if has_linear else None
@@ -69,6 +83,61 @@ class OnCells:
                 commit(self, learned_=self.learned_.compared(n_kept, usual_weight))
                 begin = end
         yield order[begin:]
+
+    # -- streams
+
+    @property
+    def _n_initial(self) -> int:
+        """Number of rows of a stream to buffer before the map is drawn."""
+        return FIRST_ROWS if grows(self) else KernelSource(self).n_initial
+
+    def _learn_rows(self, batch: Batch, **how: Any) -> None:
+        """Map rows and learn them."""
+        self._learn(*batch._replace(table=self._mapped(batch.table)), **how)
+
+    def _learn_first(self, batch: Batch, rng: np.random.RandomState, **how: Any) -> Batch:
+        """Learn the first rows of a stream, so that no model is committed without them; return the others."""
+        n = self._n_initial
+        if grows(self):
+            self.growth_ = Growth.begun(batch.table[:n], draw_seed(rng))
+        else:
+            n = max(n, BLOCK)
+        self._learn_rows(batch.some(slice(n)), **how)
+        return batch.some(slice(n, None))
+
+    def _learn_stream(self, batch: Batch, **how: Any) -> None:
+        """Learn rows in order, and let the map grow at its time."""
+        while len(batch.targets):
+            growth, n_rows = getattr(self, "growth_", None), self.n_rows_seen_
+            if growth is None:
+                return self._learn_rows(batch, **how)
+            if n_rows == growth.n_next:
+                self._grow(growth)
+                continue
+            first = batch.some(slice(min(BLOCK, growth.n_next - n_rows)))
+            commit(self, growth_=growth.keeping(first.table, n_rows))  # before, so that no learned row is missing
+            self._learn_rows(first, **how)
+            batch = batch.some(slice(len(first.targets), None))
+        return None
+
+    def _grow(self, growth: Growth) -> None:
+        """Let the map grow, or end its growth if the model would be too large."""
+        former = self.kernel_.map_
+        larger = 1.0 + growth.n_cells / former.n_cells  # at most by this factor
+        limit = None if self.max_model_size is None else int(self.max_model_size / larger)
+        if limit is not None and self.learned_.model.n_bytes > limit:
+            warnings.warn(
+                f"The map stops growing at {former.n_cells} cells per partitioning, because the weights would exceed "
+                f"max_model_size={self.max_model_size:,} bytes.",
+                stacklevel=5,
+            )
+            return commit(self, growth_=None)
+        kernel = copy(self.kernel_)
+        kernel.map_, parents = growth.grown(former, kernel.max_depth, n_threads(self.n_jobs))
+        learned = self.learned_.within(limit).grown(Heirs(former, kernel.map_, parents))
+        term = None if self.linear_term_ is None else self.linear_term_.grown(growth.table)
+        later = None if growth.is_last else growth.further()
+        return commit(self, kernel_=kernel, learned_=learned, linear_term_=term, growth_=later)
 
     @property
     def _is_linear(self) -> bool:
@@ -107,6 +176,8 @@ class OnCells:
         if not isinstance(self.learned_, BaseRace):
             check_same_map(fitted, self.learned_.model.starts)
             return cells
+        if getattr(self, "growth_", None) is not None:
+            raise ValueError(_GROWING)
         if not self.takes_cells:
             raise ValueError(NO_LINEAR_TERM)
         self._check_same_map()
@@ -127,7 +198,9 @@ class OnCells:
 
     @property
     def takes_cells(self) -> bool:
-        """Whether rows may be given as cells: not to a model with a linear term, which needs their columns."""
+        """Whether rows may be given as cells: not if a linear term or a map that grows needs their columns."""
+        if getattr(self, "growth_", None) is not None:
+            return False
         models = self.learned_.models if isinstance(self.learned_, BaseRace) else []
         return all(model.linear_values is None for model in models)
 
@@ -181,6 +254,11 @@ class OnCells:
         names = " or a ".join(kind.__name__ for kind in kinds)
         need(isinstance(self.learned_, kinds), f"learned_ must be a {names}")
         need(isinstance(self.linear_term_, LinearTerm | None), "linear_term_ must be a LinearTerm or None")
+        growth = vars(self).get("growth_")
+        if growth is not None:
+            need(isinstance(growth, Growth), "growth_ must be a Growth or None")
+            is_one = growth.table.shape[1] == self.n_features_in_ and isinstance(self.learned_, BaseRace)
+            need(is_one and self.kernel_.map_.is_growing, "growth_ must have rows for a map that grows")
         if isinstance(self.learned_, BaseRace):
             need(isinstance(self.kernel_, IsolationKernel), "kernel_ must be an IsolationKernel")
             self.learned_.check_map(self.kernel_.map_, self.linear_term_)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from isokern.arrays import namespace
 from isokern.checks import all_or_nothing
 from isokern.engines import engine_of
-from isokern.learners.candidates import FADE, candidates_of, has_linear_term
+from isokern.learners.candidates import FADE, candidates_of, grows, has_linear_term
 from isokern.learners.commits import BLOCK, commit, one_at_a_time, one_view
 from isokern.learners.kernel_source import KernelSource, read_cells, take_columns
 from isokern.learners.number_race import NumberRace
@@ -71,7 +71,7 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
     n_passes : int or "auto", default="auto"
         Number of passes of ``fit`` over the rows. "auto" makes up to ten, as long as each of them lowers the loss on a
         tenth of the rows, which are learned at the end; without a race it is 1.
-    learning_rate, shrinkage, shuffle, n_initial, evaluation, n_jobs, random_state
+    learning_rate, shrinkage, shuffle, growth, n_initial, evaluation, n_jobs, random_state
         See :class:`IKOGDClassifier`. During the warm-up the mean target is predicted, or its quantiles.
 
     Attributes
@@ -83,7 +83,7 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
     selection_ : dict or None
         The race, see :class:`IKOGDClassifier`. ``errors`` are mean losses in units of the targets' standard deviation:
         about 1 - R² for "squared".
-    kernel_, linear_term_, warm_up_, n_support_, n_rows_seen_, n_features_in_
+    kernel_, linear_term_, warm_up_, growth_, n_support_, n_rows_seen_, n_features_in_
         See :class:`IKOGDClassifier`.
 
     Examples
@@ -124,6 +124,7 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         average: bool | str = "auto",
         n_passes: int | str = "auto",
         shuffle: bool = True,
+        growth: bool = True,
         n_initial: int | None = None,
         max_model_size: int | None = 2**28,
         evaluation: str = "primal",
@@ -149,6 +150,7 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         self.average = average
         self.n_passes = n_passes
         self.shuffle = shuffle
+        self.growth = growth
         self.n_initial = n_initial
         self.max_model_size = max_model_size
         self.evaluation = evaluation
@@ -188,7 +190,7 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the next rows of a stream, in order; see :meth:`IKOGDClassifier.partial_fit`."""
         self.check_parameters()
-        self._learn(*self._read(X, y, sample_weight))
+        self._learn_stream(self._read(X, y, sample_weight))
         return self
 
     @all_or_nothing
@@ -196,12 +198,11 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         """Return the rows still to be learned."""
         is_first = not hasattr(self, "n_features_in_")
         source, held = KernelSource(self), getattr(self, "warm_up_", WarmUp())
-        n_counted = 0 if hasattr(self, "learned_") else max(0, source.n_initial - held.n)
+        n_counted = 0 if hasattr(self, "learned_") else max(0, self._n_initial - held.n)
         kernel = source.kernel if is_first else None
         table = read_rows(self, X, reset=is_first, min_rows=1, kernel=kernel, n_counted=n_counted)
         batch = Batch(table, self._targets(y, table, self._n_outputs), read_weights(sample_weight, table))
-        is_begun = hasattr(self, "learned_")
-        return batch._replace(table=self._mapped(table)) if is_begun else self._warm_up(batch)
+        return batch if hasattr(self, "learned_") else self._warm_up(batch)
 
     def _targets(self, y: Any, rows: Any, expected: int | None) -> NDArray[np.float64]:
         """Return the targets as (n, n_outputs); raise unless there are as many outputs as expected."""
@@ -239,28 +240,27 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
             raise ValueError(NO_LINEAR_TERM)
         take_columns(self, kernel)
         self._begin(batch.targets, kernel, candidates_of(self), None, FADE)
-        return self._learn_first(batch._replace(table=self._of_cells(known)), BLOCK)
+        self._learn(*batch.some(slice(BLOCK))._replace(table=self._of_cells(known[:BLOCK])))
+        rest = batch.some(slice(BLOCK, None))
+        return rest._replace(table=self._of_cells(rest.table))
 
     def _warm_up(self, batch: Batch) -> Batch:
         """Buffer the first rows of a stream; with enough, draw the map. Return the rows still to be learned."""
-        source, held = KernelSource(self), getattr(self, "warm_up_", WarmUp())
-        if held.n + len(batch.targets) < source.n_initial:
+        n_initial, held = self._n_initial, getattr(self, "warm_up_", WarmUp())
+        if held.n + len(batch.targets) < n_initial:
             self.warm_up_ = held.holding(batch)
             return batch.some(slice(0))
         batch = held.followed_by(batch)
         rng = check_random_state(self.random_state)
-        self._begin_on(batch.table[: source.n_initial or None], batch.targets, rng, fade=FADE)
-        return self._learn_first(batch._replace(table=self._mapped(batch.table)), max(source.n_initial, BLOCK))
+        self._begin_on(batch.table[: n_initial or None], batch.targets, rng, fade=FADE, is_growing=grows(self))
+        return self._learn_first(batch, rng)
 
-    def _learn_first(self, batch: Batch, n: int) -> Batch:
-        """Learn the first n rows, so that no model is committed without them; return the others."""
-        self._learn(*batch.some(slice(n)))
-        return batch.some(slice(n, None))
-
-    def _begin_on(self, table: Any, targets: Any, rng: np.random.RandomState, *, fade: float) -> None:
+    def _begin_on(
+        self, table: Any, targets: Any, rng: np.random.RandomState, *, fade: float, is_growing: bool = False
+    ) -> None:
         """Forget everything, draw the map from a table and start with zero weights."""
         n_columns = max(targets.shape[1], len(quantiles_of(self)))
-        self._begin(targets, *self._drawn(table, n_columns, rng), fade)
+        self._begin(targets, *self._drawn(table, n_columns, rng, is_growing=is_growing), fade)
 
     def _begin(self, targets: Any, kernel: Any, candidates: Any, term: Any, fade: float) -> None:
         """Forget everything and start with zero weights for the cells of a fitted kernel."""
@@ -272,7 +272,7 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
             learned: Any = race.within(self.max_model_size)
         else:
             learned = Residuals.begun(self, kernel.map_.starts, n_outputs, n_columns)
-        commit(self, "warm_up_", kernel_=kernel, learned_=learned, linear_term_=term)
+        commit(self, "warm_up_", "growth_", kernel_=kernel, learned_=learned, linear_term_=term)
 
     def _learn_passes(self, rows: Any, targets: Any, weights: Weights, rng: np.random.RandomState) -> None:
         """Learn validated and mapped rows: candidates race in the first pass, and the winner alone goes on."""

@@ -17,6 +17,7 @@ from isokern.learners.classes import Rearrangement
 from isokern.learners.clock import Clock
 from isokern.learners.commits import Copies
 from isokern.learners.features import Features, Scales, scale_cells
+from isokern.learners.growth import SQUARES_SHARE, Heirs
 from isokern.learners.steps import SCHEDULES, Steps
 from isokern.partitionings import IsolationTrees
 from isokern.parts import Part, need, need_array
@@ -192,6 +193,14 @@ class ScaleWeights(Part):
             factor = np.float32(1.0) if name.endswith("squares") else signs
             tables.append(None if table is None else np.ascontiguousarray(table[:, change.columns] * factor))
         return replace(self, **dict(zip(_TABLES, tables, strict=True)), clock=Clock.of(self.clock))
+
+    def grown(self, heirs: Heirs) -> Self:
+        """Return the weights on a map that has grown: no score changes, and parts of cells take long steps again."""
+        if self.values is None:
+            return self
+        values = heirs.take(self.scales, self.values)
+        squares = None if self.squares is None else heirs.take(self.scales, self.squares, SQUARES_SHARE)
+        return replace(self, values=values, squares=squares)
 
     def check(self) -> None:
         """Raise ValueError unless there are tables of one width, with squares for AdaGrad only."""

@@ -1,0 +1,154 @@
+"""Let the map of a stream grow: trees are drawn from the first rows, and split their leaves as more rows come.
+
+The trees begin with the first 16 rows. At each fourfold number of rows, samples of the rows so far are isolated inside
+their leaves. A new cell takes over the weight of the cell that it is part of, so no score changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from isokern.fitted_map import FittedMap
+from isokern.learners.features import ScaleCells, Scales, scale_cells
+from isokern.learners.warm_up import stack_tables
+from isokern.parts import Part, need, need_array
+
+FIRST_ROWS = 16  # from which the trees are drawn
+_RATIO = 4  # of the numbers of rows at which they grow
+_ROWS_PER_CELL = 2
+_MOST_CELLS = 16_384
+_COARSE_ROWS = 256  # up to here, the coarse scale grows too
+_MOST_BYTES = 2**26  # of the rows that are kept, judged by the first ones
+_HASH_BITS = 53
+SQUARES_SHARE = 1 / 16  # of a cell's sum of squared gradients that its parts take over, so that they take long steps
+
+
+@dataclass(frozen=True, eq=False)
+class Growth(Part):
+    """Random rows of a stream, kept to grow its map from. Immutable: adding rows returns a new object.
+
+    Of the rows before the next growth, those with the smallest hashes of their row numbers are kept. So they depend on
+    the stream alone, not on how it is cut into calls.
+    """
+
+    seed: int
+    n_most: int  # rows to keep
+    n_next: int  # number of rows at which the map grows next
+    limit: int  # hashes of the rows to keep are at most this
+    numbers: NDArray[np.int64]  # numbers of the rows that are kept, ascending
+    tables: tuple[Any, ...]  # these rows
+
+    @classmethod
+    def begun(cls, table: Any, seed: int) -> Self:
+        """Return the growth of a map that was drawn from the first rows."""
+        n = table.shape[0]
+        n_bytes = table.data.nbytes + (table.indices.nbytes if sparse.issparse(table) else 0)
+        n_most = int(min(_MOST_CELLS, max(_MOST_BYTES * n // max(1, n_bytes), _COARSE_ROWS)))
+        limit = _limit(n * _RATIO, n_most, seed)
+        return cls(seed, n_most, n * _RATIO, limit, np.arange(n), (table.copy(),))
+
+    @property
+    def n_cells(self) -> int:
+        """Number of points to isolate in the next growth."""
+        return min(self.n_next // _ROWS_PER_CELL, self.n_most)
+
+    def grown(
+        self, former: FittedMap, max_depth: int | str | None, threads: int
+    ) -> tuple[FittedMap, NDArray[np.int32]]:
+        """Return the map after its next growth, and the former leaf of each new one."""
+        both_scales = self.n_next <= _COARSE_ROWS
+        seed = self.seed + self.n_next
+        return former.grown(self.table, self.n_cells, seed, threads, max_depth=max_depth, both_scales=both_scales)
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the next growth is the last one."""
+        return self.n_cells == self.n_most
+
+    def keeping(self, table: Any, first: int) -> Self:
+        """Return the growth with rows from number ``first`` on; of those kept before, such rows were never learned."""
+        begun = self._up_to(first)
+        numbers = np.arange(first, first + table.shape[0])
+        is_kept = _hashes(numbers, self.seed) <= self.limit
+        if not is_kept.any():
+            return begun
+        tables = (*begun.tables, table[is_kept])
+        return replace(begun, numbers=np.concatenate([begun.numbers, numbers[is_kept]]), tables=tables)
+
+    def _up_to(self, n: int) -> Self:
+        n_kept = int(np.searchsorted(self.numbers, n))
+        if n_kept == len(self.numbers):
+            return self
+        return replace(self, numbers=self.numbers[:n_kept], tables=(self.table[:n_kept],))
+
+    def further(self) -> Self:
+        """Return the growth to begin with after the map has grown."""
+        n_next = self.n_next * _RATIO
+        limit = _limit(n_next, self.n_most, self.seed)
+        is_kept = _hashes(self.numbers, self.seed) <= limit
+        return replace(self, n_next=n_next, limit=limit, numbers=self.numbers[is_kept], tables=(self.table[is_kept],))
+
+    @property
+    def table(self) -> Any:
+        """The rows that are kept, in their order."""
+        return self.tables[0] if len(self.tables) == 1 else stack_tables(self.tables)
+
+    def state(self) -> dict[str, Any]:
+        """Return the fields, with all rows in one table."""
+        return super().state() | {"tables": (self.table,)}
+
+    def check(self) -> None:
+        """Raise ValueError unless there is a number for each row that is kept."""
+        need_array(self.numbers, np.int64, 1, "numbers")
+        need(len(self.tables) == 1 and self.table.dtype.kind in "biuf", "tables must hold numbers")
+        is_sound = self.table.shape[0] == len(self.numbers) > 0 and (np.diff(self.numbers) > 0).all()
+        need(is_sound, "numbers must ascend and have one for each row")
+        need(self.n_most > 0 and self.n_next >= FIRST_ROWS, "n_most and n_next must be positive")
+
+
+def first_cells(table: Any) -> int:
+    """Return the number of points to isolate in the trees that a stream begins with."""
+    return int(table.shape[0]) // _ROWS_PER_CELL
+
+
+def _hashes(numbers: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+    """Return a random number of 53 bits for each row: the finaliser of SplitMix64."""
+    z = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return ((z ^ (z >> np.uint64(31))) >> np.uint64(64 - _HASH_BITS)).astype(np.int64)
+
+
+def _limit(n_rows: int, n_most: int, seed: int) -> int:
+    """Return the largest of the ``n_most`` smallest hashes of the first rows."""
+    if n_rows <= n_most:
+        return 2**_HASH_BITS
+    return int(np.partition(_hashes(np.arange(n_rows), seed), n_most - 1)[n_most - 1])
+
+
+class Heirs:
+    """For each cell of a map that has grown, the former cell that it is part of."""
+
+    def __init__(self, former: FittedMap, grown: FittedMap, parents: NDArray[np.int32]) -> None:
+        self.former, self.grown, self._parents = former, grown, parents
+
+    def take(self, scales: Scales, values: NDArray[Any], share: float = 1.0) -> NDArray[Any]:
+        """Return the values of the cells of one scale after growth; parts of a cell get a ``share`` of its value."""
+        before, after = scale_cells(self.former, scales), scale_cells(self.grown, scales)
+        index = self._index(before, after)
+        is_divided = np.bincount(index[index >= 0], minlength=len(values)) > 1
+        factor = np.where(is_divided, share, 1.0)[index] * (index >= 0)
+        return values[index] * factor[:, None].astype(values.dtype)
+
+    def _index(self, before: ScaleCells, after: ScaleCells) -> NDArray[np.int64]:
+        """Return the former cell of each cell of a scale; -1 for cells that no leaf has."""
+        index = np.full(after.starts[-1], -1)
+        trees, leaves = np.nonzero(self._parents >= 0)
+        former = before.paths[trees, self._parents[trees, leaves], 0]
+        index[after.starts[trees] + after.paths[trees, leaves, 0]] = before.starts[trees] + former
+        return index
