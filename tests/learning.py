@@ -56,6 +56,8 @@ IKOGD = {
     "IKOGD, balanced": IKOGDClassifier(class_weight="balanced", **BUFFERED),
     "IKOGD regressor": IKOGDRegressor(**BUFFERED),
     "IKOGD regressor, dual": IKOGDRegressor(**DUAL, **BUFFERED),
+    "IKOGD regressor, averaged": IKOGDRegressor(average=True, **BUFFERED),
+    "IKOGD regressor, quantiles": IKOGDRegressor(loss="quantile", quantiles=(0.2, 0.7), **BUFFERED),
 }
 RIVALS = {
     "OGD": OGDClassifier(**G),

@@ -339,6 +339,8 @@ LEARNERS = {
     "dual": IKOGDClassifier(**SMALL, evaluation="dual", schedule="constant"),
     "search": IKOGDClassifierCV(n_partitionings=10, n_cells=[8, 16], random_state=0),
     "numbers": IKOGDRegressor(**SMALL),
+    "numbers, averaged": IKOGDRegressor(**SMALL, average=True),
+    "quantiles": IKOGDRegressor(**SMALL, loss="quantile", quantiles=(0.2, 0.7)),
     "machine": IKSVC(**SMALL),
     "rival": OGDClassifier(),
 }

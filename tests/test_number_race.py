@@ -11,8 +11,9 @@ from isokern.learners.moments import Moments
 from isokern.learners.number_race import NumberRace, mean_error
 from isokern.learners.steps import Steps
 from learning import RATES, every
-from test_scale_weights import PARTS, WEIGHTS, N, linear_rows, make_features
+from test_scale_weights import LARGE_WEIGHTS, PARTS, SMALL_WEIGHTS, N, linear_rows, make_features
 
+WEIGHTS = {"no weights": None, "small weights": SMALL_WEIGHTS, "large weights": LARGE_WEIGHTS}
 LOSSES = {
     "squared": Steps("squared", "", 0.0, 0.0, standardised=True),
     "squared, as it is": Steps("squared", "", 0.0, 0.0),
@@ -66,7 +67,7 @@ def test_candidates_equal_their_numpy_twins(schedule, steps, weights):
     n_outputs = 1 if steps.quantiles else 2
     X, y = make_numbers(n_outputs)
     features = make_features(X)
-    weights = None if weights is None else weights(np.random.default_rng(1))
+    weights = None if weights is None else np.random.default_rng(1).choice(weights, N)
     candidates = [Candidate(scales, linear, schedule, RATES[schedule]) for scales, linear in PARTS.values()]
     race = begun(candidates, n_outputs, steps, features, fade=0.9)
     race.learn(features, y, weights, steps)

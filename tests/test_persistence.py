@@ -47,6 +47,8 @@ ONLINE = {
     "IKOGD, Voronoi": IKOGDClassifier("voronoi", scale="maxabs", class_weight="balanced", **TREE),
     "IKOGD, class weights": IKOGDClassifier(class_weight={0: 2.0, 1: 0.5, np.int64(2): 1}, **TREE),
     "IKOGDRegressor": IKOGDRegressor(**TREE),
+    "IKOGDRegressor, averaged": IKOGDRegressor(average=True, **TREE),
+    "IKOGDRegressor, quantiles": IKOGDRegressor(loss="quantile", quantiles=[0.2, 0.7], **TREE),
     "IKOGDRegressor, huber": IKOGDRegressor(loss="huber", epsilon=0.3, schedule="adagrad", average=False, **TREE),
     "OGD": OGDClassifier(**SOON),
     "OGD, averaged": OGDClassifier("gaussian", average=True, loss="logistic", **SOON),

@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from isokern import IKOGDClassifier, IKOGDClassifierCV, IsolationKernel
-from isokern.learners import candidates, race
+from isokern.learners import base_race, candidates
 from isokern.learners.candidates import CANDIDATES, LINEAR_PASSES, candidates_of, fit_stages
 from isokern.learners.one_vs_rest import OneVsRest
 from isokern.learners.race import Race
@@ -297,7 +297,7 @@ def test_the_earlier_candidate_wins_a_tie(monkeypatch):
     monkeypatch.setattr(candidates, "CANDIDATES", CANDIDATES[3:] + CANDIDATES[3:])
     X, y = halves(600)
     assert len(candidates_of(IKOGDClassifier())) == 2  # equal candidates run once
-    monkeypatch.setattr(race, "_untrained", lambda _, *a, untrained=race._untrained: untrained(CANDIDATES[0], *a))
+    monkeypatch.setattr(base_race, "_model", lambda _, *a, model=base_race._model: model(CANDIDATES[0], *a))
     model = IKOGDClassifier(**SMALL).fit(X, y)
     assert model.selection_["leader"] == CANDIDATES[3].name
     assert len(set(model.selection_["errors"])) == 1

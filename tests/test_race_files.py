@@ -13,7 +13,7 @@ import skops.io as skops
 
 from forging import Forgery
 from isokern import IKOGDClassifier, merge
-from isokern.learners import candidates, linear_term, race
+from isokern.learners import base_race, candidates, linear_term
 from isokern.learners.race import Race
 from isokern.persistence import load, save
 from learning import every, make_rows
@@ -33,7 +33,7 @@ def small_race():
 @pytest.fixture
 def early_stages(monkeypatch):
     """Drop candidates after few rows."""
-    monkeypatch.setattr(race, "STREAM_STAGES", STAGES)
+    monkeypatch.setattr(base_race, "STREAM_STAGES", STAGES)
 
 
 def by_skops(model):

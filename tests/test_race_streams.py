@@ -13,7 +13,7 @@ import pytest
 from scipy import sparse
 
 from isokern import IKOGDClassifier
-from isokern.learners import candidates, classifier, commits, race
+from isokern.learners import base_race, candidates, classifier, commits
 from isokern.learners.candidates import FADE
 from isokern.learners.scale_weights import ScaleWeights
 from learning import FORMS, LOSSES, every, feed, make_rows, make_stream
@@ -30,7 +30,7 @@ def several_scales(monkeypatch):
 @pytest.fixture
 def early_stages(monkeypatch):
     """Drop candidates of a stream after few rows."""
-    monkeypatch.setattr(race, "STREAM_STAGES", STAGES)
+    monkeypatch.setattr(base_race, "STREAM_STAGES", STAGES)
 
 
 @pytest.fixture

@@ -32,6 +32,8 @@ CASES = {
     "balanced": (IKOGDClassifier, {"class_weight": "balanced"}),
     "balanced average": (IKOGDClassifier, {"class_weight": "balanced", "average": True, "loss": "squared_hinge"}),
     "regressor": (IKOGDRegressor, {}),
+    "regressor, quantiles": (IKOGDRegressor, {"loss": "quantile", "quantiles": (0.2, 0.7)}),
+    "regressor, averaged": (IKOGDRegressor, {"average": True}),
     "regressor, huber": (IKOGDRegressor, {"loss": "huber", "average": False}),
     "regressor, adagrad": (IKOGDRegressor, {"schedule": "adagrad", "shrinkage": 0.01}),
 }
