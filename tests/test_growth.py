@@ -15,7 +15,7 @@ from sklearn.model_selection import learning_curve
 
 import isokern
 import reference
-from isokern import IKOGDClassifier, IsolationKernel
+from isokern import IKOGDClassifier, IKOGDRegressor, IsolationKernel
 from isokern.learners import growth
 from isokern.learners.growth import Growth, Heirs
 from isokern.partitionings import IsolationTrees
@@ -395,3 +395,44 @@ def test_a_learning_curve_rises_from_the_first_rows():
     assert (np.diff(means) > 0).all()
     assert means[0] > 0.4
     assert means[-1] > 0.85
+
+
+# The regressor
+
+
+def make_numbers(n):
+    """Return rows, targets and weights of a regression."""
+    X, _, weights = make_stream(n)
+    return X, 3.0 * X[:, 0] + np.sin(2 * X[:, 1]), weights
+
+
+@every(
+    "options", {"default": {}, "quantiles": {"loss": "quantile", "quantiles": (0.1, 0.9)}, "huber": {"loss": "huber"}}
+)
+def test_any_split_of_a_stream_of_numbers_gives_the_same_bytes(options):
+    X, y, weights = make_numbers(300)
+    whole = IKOGDRegressor(**SMALL, **options).partial_fit(X, y, sample_weight=weights)
+    assert whole.kernel_.n_cells_ > 64
+    for sizes in ([1] * 70, [15, 50, 200]):
+        cut = feed(IKOGDRegressor(**SMALL, **options), sizes, X, y, weights)
+        assert state_of(cut) == state_of(whole)
+
+
+def test_growth_changes_no_predicted_number():
+    X, y, _ = make_numbers(64)
+    model = IKOGDRegressor(**SMALL).partial_fit(X, y)
+    before = model.learned_.leader_scores(model._mapped(X), [])
+    model._grow(model.growth_)
+    assert model.learned_.leader_scores(model._mapped(X), []).tobytes() == before.tobytes()
+
+
+def test_a_stream_of_numbers_is_learned_from_its_first_rows():
+    X, y, _ = make_numbers(2000)
+    model = IKOGDRegressor(n_partitionings=50, random_state=0)
+    scores = []
+    for begin in range(0, 2000, 100):
+        if begin:
+            scores.append(model.score(X[begin : begin + 100], y[begin : begin + 100]))
+        model.partial_fit(X[begin : begin + 100], y[begin : begin + 100])
+    assert scores[0] > 0.5
+    assert np.mean(scores[-5:]) > 0.9
