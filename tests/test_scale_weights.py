@@ -262,6 +262,7 @@ def learn_in_core(change):
         "seen_from": [0, 0, 0],
         "fade": 1.0,
         "errors": np.zeros(2),
+        "history": np.empty((1, 2)),
         "threads": 1,
     } | change
     own = (
@@ -310,6 +311,8 @@ BAD_ARGUMENTS = {
     "weights of more rows": {"row_weights": np.ones(3)},
     "no error for the sum of weights": {"errors": np.zeros(1)},
     "more errors": {"errors": np.zeros(3)},
+    "a history of fewer rows": {"history": np.empty((1, 1))},
+    "a history of more entrants": {"history": np.empty((2, 2))},
     "more classes than scores": {"seen_from": [0] * 4},
     "a target beyond the classes": {"targets": np.array([0, 3], dtype=np.int32)},
     "a target below the classes": {"targets": np.array([0, -1], dtype=np.int32)},

@@ -95,18 +95,21 @@ ScaleWeights view(const Entrant &entrant, const std::optional<AnyCells> &cells,
 }
 
 // All entrants learn the rows in one step with `copies`, under the lock of `guard`. errors[e] becomes the entrant's
-// faded error, see faded_error; the last entry the faded sum of the rows' weights.
+// faded error, see faded_error; the last entry the faded sum of the rows' weights. history[e, r] is the error before
+// row r.
 void learn_scales(const std::vector<const Entrant *> &entrants, const LinearArgument &linear, float constant,
                   const TargetArgument &targets, const OptionalVector &row_weights, Clock &guard,
                   const SeenFrom &seen_from, double fade,
-                  const nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu> &errors, int threads,
-                  const Copies &copies) {
+                  const nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu> &errors,
+                  const Output<double> &history, int threads, const Copies &copies) {
     check(copies);
     const auto *classes = std::get_if<Vector<std::int32_t>>(&targets);
     const auto n_rows = static_cast<std::int64_t>(classes ? classes->size() : std::get<1>(targets).first.shape(0));
     const auto n = static_cast<std::int64_t>(entrants.size());
     if (static_cast<std::int64_t>(errors.size()) != n + 1)
         throw std::invalid_argument("errors must have one entry per entrant, and one for the sum of weights.");
+    if (static_cast<std::int64_t>(history.shape(0)) != n || static_cast<std::int64_t>(history.shape(1)) != n_rows)
+        throw std::invalid_argument("history must have a row per entrant and a column per row.");
     const auto n_classes = static_cast<std::int64_t>(seen_from.size()),
                n_scored = n_classes > 2 ? n_classes : n_classes - 1;
     const double *factors = view(row_weights, n_rows);
@@ -147,12 +150,13 @@ void learn_scales(const std::vector<const Entrant *> &entrants, const LinearArgu
         const std::int64_t n_columns = weights[e].n_columns;
         const Rule &rule = entrants[e]->rule;
         isokern::count_rows(scores, n_rows, n_columns, target[e], factors, rule.loss, rule.step, *entrants[e]->clock);
-        double &error = errors.data()[e];
+        double &error = errors.data()[e], *before = history.data() + e * n_rows;
         if (classes)
-            error = isokern::faded_error(error, fade, scores, n_rows, n_columns, seen_from, classes->data(), factors);
+            error = isokern::faded_error(error, fade, scores, n_rows, n_columns, seen_from, classes->data(), factors,
+                                         before);
         else
             error = isokern::faded_error(error, fade, scores, n_rows, n_columns, std::get<ValueTarget>(target[e]),
-                                         factors, rule.loss);
+                                         factors, rule.loss, before);
     }
     errors.data()[n] = isokern::faded_total(errors.data()[n], fade, n_rows, factors);
     copy_all(copies);
@@ -233,7 +237,7 @@ void register_scales(nb::module_ &m) {
             nb::keep_alive<1, 10>());
     m.def("learn_scales", &learn_scales, "entrants"_a, "linear"_a.noconvert().none(), "constant"_a,
           "targets"_a.noconvert(), "row_weights"_a.noconvert().none(), "guard"_a, "seen_from"_a, "fade"_a,
-          "errors"_a.noconvert(), "threads"_a, "copies"_a.noconvert() = Copies());
+          "errors"_a.noconvert(), "history"_a.noconvert(), "threads"_a, "copies"_a.noconvert() = Copies());
     register_score<float>(m);
     register_score<double>(m);
     register_fold<std::uint8_t>(m);

@@ -356,7 +356,7 @@ void fold_scales(const Cell *paths, std::int64_t t, std::int64_t n_finest, std::
 }
 
 double faded_error(double error, double fade, const double *scores, std::int64_t n_rows, std::int64_t n_columns,
-                   const SeenFrom &seen_from, const std::int32_t *targets, const double *row_weights) {
+                   const SeenFrom &seen_from, const std::int32_t *targets, const double *row_weights, double *before) {
     const auto n_classes = static_cast<std::int64_t>(seen_from.size());
     // A single class cannot be missed.
     const auto is_wrong = [&](std::int64_t r) {
@@ -369,13 +369,15 @@ double faded_error(double error, double fade, const double *scores, std::int64_t
                 best = k;
         return best != targets[r];
     };
-    for (std::int64_t r = 0; r < n_rows; ++r, scores += n_columns)
+    for (std::int64_t r = 0; r < n_rows; ++r, scores += n_columns) {
+        before[r] = error;
         error = fade * error + (is_wrong(r) ? (row_weights ? row_weights[r] : 1.0) : 0.0);
+    }
     return error;
 }
 
 double faded_error(double error, double fade, const double *scores, std::int64_t n_rows, std::int64_t n_columns,
-                   const ValueTarget &targets, const double *row_weights, const AnyLoss &loss) {
+                   const ValueTarget &targets, const double *row_weights, const AnyLoss &loss, double *before) {
     const auto error_of = [&](std::int64_t r, std::int64_t k) {
         return std::visit(
             [&](const auto &any) {
@@ -386,6 +388,7 @@ double faded_error(double error, double fade, const double *scores, std::int64_t
             loss);
     };
     for (std::int64_t r = 0; r < n_rows; ++r) {
+        before[r] = error;
         double sum = 0.0;
         for (std::int64_t k = 0; k < n_columns; ++k)
             sum += error_of(r, k);

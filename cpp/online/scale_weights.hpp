@@ -86,13 +86,13 @@ void fold_scales(const Cell *paths, std::int64_t t, std::int64_t n_finest, std::
 // column, which speaks for the second if positive; the first is target -1. Of more, each has a column.
 using SeenFrom = std::vector<std::int64_t>; // by class
 
-//  error <- fade error + weight [the class with the largest score is not the row's], for each row in order
+//  before[r] = error,  error <- fade error + weight [the class with the largest score is not the row's], for each row
 double faded_error(double error, double fade, const double *scores, std::int64_t n_rows, std::int64_t n_columns,
-                   const SeenFrom &seen_from, const std::int32_t *targets, const double *row_weights);
+                   const SeenFrom &seen_from, const std::int32_t *targets, const double *row_weights, double *before);
 
-//  error <- fade error + weight mean_k error of loss(f_k / unit_k, y_k / unit_k), for each row in order
+//  before[r] = error,  error <- fade error + weight mean_k error of loss(f_k / unit_k, y_k / unit_k), for each row
 double faded_error(double error, double fade, const double *scores, std::int64_t n_rows, std::int64_t n_columns,
-                   const ValueTarget &targets, const double *row_weights, const AnyLoss &loss);
+                   const ValueTarget &targets, const double *row_weights, const AnyLoss &loss, double *before);
 
 //  total <- fade total + weight, for each row
 double faded_total(double total, double fade, std::int64_t n_rows, const double *row_weights);

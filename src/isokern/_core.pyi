@@ -165,6 +165,7 @@ def learn_scales(
     seen_from: list[int],
     fade: float,
     errors: NDArray[np.float64],
+    history: NDArray[np.float64],
     threads: int,
     copies: Copies = ...,
 ) -> None: ...

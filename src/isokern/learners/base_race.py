@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,13 @@ from isokern.learners.targets import Weights
 from isokern.parts import Part, State, need, need_array
 
 _FEW_ROWS = 64  # up to here, threads do not pay off
+
+
+class Before(NamedTuple):
+    """Scores of rows before they were learned, (n, n_columns), and the number of the model that they are of."""
+
+    scores: Table
+    leaders: NDArray[np.intp]
 
 
 @dataclass(eq=False)
@@ -133,8 +140,12 @@ class BaseRace(Part):
         copies: Copies,
         is_new: bool,
         seen_from: list[int],
-    ) -> None:
-        """Let all candidates learn a block of rows in one step with ``copies``; ``is_new`` if errors are counted."""
+    ) -> Before:
+        """Let all candidates learn a block of rows in one step with ``copies``; ``is_new`` if errors are counted.
+
+        Return the scores of the candidate that led at each row before it was learned.
+        """
+        history = np.empty((len(self.models), len(rows)))
         entrants = [model.entrant(rows, rule, out) for model, rule, out in zip(self.models, rules, scores, strict=True)]
         has_linear = any(model.linear_values is not None for model in self.models)
         linear, constant = rows.linear_part if has_linear else (None, 0.0)
@@ -148,9 +159,17 @@ class BaseRace(Part):
             seen_from=seen_from,
             fade=self.fade,
             errors=self.errors if is_new else np.zeros(len(self.errors)),
+            history=history,
             threads=rows.threads if len(rows) > _FEW_ROWS else 1,
             copies=copies,
         )
+        leaders = history.argmin(axis=0)
+        return Before(np.stack(scores)[leaders, np.arange(len(leaders))], leaders)
+
+    @property
+    def n_models(self) -> int:
+        """Number of candidates that still run."""
+        return len(self.models)
 
     def compared(self, n_kept: int, usual_weight: float = 1.0) -> Self:
         """Return the state after a stage: the best ``n_kept`` candidates, with errors set to 0.

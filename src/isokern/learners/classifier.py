@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from isokern.checks import all_or_nothing
 from isokern.engines import engine_of
 from isokern.feature_map import IsolationKernel
+from isokern.learners.answers import check_method
 from isokern.learners.candidates import FADE, LINEAR_PASSES, Candidate, candidates_of, grows, has_linear_term
 from isokern.learners.classes import ClassBook
 from isokern.learners.commits import BLOCK, commit, one_at_a_time, one_view
@@ -24,6 +25,7 @@ from isokern.learners.on_cells import NO_LINEAR_TERM, OnCells
 from isokern.learners.one_vs_rest import OneVsRest
 from isokern.learners.parameters import check_class_weight
 from isokern.learners.race import Race
+from isokern.learners.row_answers import ClassAnswers, labelled_runs
 from isokern.learners.steps import CLASSIFIER_LOSSES, Steps
 from isokern.learners.targets import Weights, pass_orders, read_labels, read_weights, some
 from isokern.learners.warm_up import Batch, WarmUp
@@ -272,8 +274,58 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         self._learn_stream(batch, has_new=has_new)
         return self
 
+    @one_at_a_time
+    def partial_fit_predict(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        method: str = "predict",
+    ) -> NDArray[Any]:
+        """Learn the next rows of a stream, and return what was predicted for each of them before it was learned.
+
+        It stands for this loop, which is slow, and leaves the model of ``partial_fit``::
+
+            for i in range(len(X)):
+                answers.append(getattr(self, method)(X[i : i + 1]))
+                if y[i] is not None:
+                    self.partial_fit(X[i : i + 1], y[i : i + 1], classes)
+
+        The first row of a stream is answered by the first class. Probabilities of a block of at most 1,000 rows are
+        calibrated on the rows before the block.
+
+        Parameters
+        ----------
+        X, classes, sample_weight
+            Like those of ``partial_fit``.
+        y : array-like of shape (n,) or None
+            Labels. Rows whose label is missing (None, NaN or pandas' NA) are predicted, but not learned; if they take
+            turns with others, this takes about as long as the loop.
+        method : {"predict", "decision_function", "predict_proba"}, default="predict"
+            Which answers to return.
+
+        Returns
+        -------
+        answers : ndarray
+            Those of ``method``, a row for each row of X, with ``classes_`` after the call as columns. A class that no
+            row had before has a probability of 0; with more than two classes, its score is -inf.
+        """
+        self.check_parameters()
+        check_method(self, method)
+        answers = ClassAnswers(method, self.loss)
+        for rows, labels, weights in labelled_runs(X, y, sample_weight):
+            if labels is None:
+                answers.add_answers(self.classes_, np.asarray(getattr(self, method)(rows)))
+            else:
+                batch, has_new = self._read(rows, labels, classes, weights, answers)
+                self._learn_stream(batch, has_new=has_new, answers=answers)
+        joined = answers.joined(self.classes_)
+        return joined if method == "predict" else engine_of(X).to_library(joined, X)
+
     @all_or_nothing
-    def _read(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> tuple[Batch, bool]:
+    def _read(self, X: Any, y: Any, classes: Any, sample_weight: Any, answers: Any = None) -> tuple[Batch, bool]:
         """Return the rows still to be learned, and whether there may be new classes among them."""
         is_first = not hasattr(self, "n_features_in_")
         source, held = KernelSource(self), getattr(self, "warm_up_", WarmUp())
@@ -282,7 +334,7 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         table = read_rows(self, X, reset=is_first, min_rows=1, kernel=kernel, n_counted=n_counted)
         batch = Batch(table, read_labels(self, y, table), read_weights(sample_weight, table))
         if not hasattr(self, "learned_"):
-            return self._warm_up(batch, classes), True
+            return self._warm_up(batch, classes, answers), True
         return batch, self._has_new(batch.targets, classes)
 
     @one_at_a_time
@@ -319,20 +371,23 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         """Return whether there are new classes; raise if there must be none."""
         return self.learned_.book.meet(labels, classes) is not self.learned_.book
 
-    def _warm_up(self, batch: Batch, classes: ArrayLike | None) -> Batch:
+    def _warm_up(self, batch: Batch, classes: ArrayLike | None, answers: Any) -> Batch:
         """Buffer the first rows of a stream; with enough, draw the map. Return the rows still to be learned."""
         n_initial, held = self._n_initial, getattr(self, "warm_up_", WarmUp())
         if held.book is None:
             book = ClassBook.of(batch.targets, classes, takes_new=True)
         else:
             book = held.book.meet(batch.targets, classes)
+        if answers is not None and n_initial > 0:
+            before = held.joined().targets if held.n else batch.targets[:0]
+            answers.add_majority(batch.targets, before, min(n_initial - held.n, len(batch.targets)))
         if held.n + len(batch.targets) < n_initial:
             self.warm_up_ = held.holding(batch, book)
             return batch.some(slice(0))
         batch = held.followed_by(batch)
         rng, first = check_random_state(self.random_state), self._first_book(batch, book, n_initial)
         self._begin_on(batch.table[: n_initial or None], first, rng, fade=FADE, is_growing=grows(self))
-        return self._learn_first(batch, rng, has_new=True)
+        return self._learn_first(batch, rng, answers, has_new=True)
 
     def _first_book(self, batch: Batch, book: ClassBook, n: int) -> ClassBook:
         """Return the classes of the first n rows, at least one, or all that were given."""
@@ -393,10 +448,12 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         *,
         is_new: bool = True,
         has_new: bool = False,
+        answers: Any = None,
     ) -> None:
         """Learn rows block by block: in place in one step, or in a copy of the state that is then committed.
 
         ``is_new`` tells whether the rows are learned for the first time, ``has_new`` whether there may be new classes.
+        ``answers`` receives what is predicted for each row before it is learned.
         """
         steps, n, begin = Steps.of(self), len(labels) if order is None else len(order), 0
         while begin < n:
@@ -408,7 +465,7 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
             learned = learned.writable()
             which = slice(begin, end) if order is None else order[begin:end]
             rows_of = rows[which], labels[which], some(weights, which)
-            learned.learn(*rows_of, steps, class_weight=self.class_weight, is_new=is_new)
+            learned.learn(*rows_of, steps, class_weight=self.class_weight, is_new=is_new, answers=answers)
             self._commit(learned)
             begin = end
 

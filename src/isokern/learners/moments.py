@@ -22,6 +22,7 @@ class Standard(NamedTuple):
     residuals: Table
     units: Table
     copies: Copies
+    means: Table  # of the targets before each row, 0 before the first
 
     def values(self, n_columns: int, *, standardised: bool) -> tuple[Table, Table | None]:
         """Return what the core learns: residuals and units for each column of scores, or no units."""
@@ -67,16 +68,20 @@ class Moments(Part):
             )
         )
         # Without a mean before it, the first row uses its own target.
-        residuals = targets - np.divide(total[:-1], mass[:-1], out=targets.copy(), where=mass[:-1] > 0)
+        has_mean = mass[:-1] > 0
+        means = np.divide(total[:-1], mass[:-1], out=np.zeros_like(targets), where=has_mean)
+        residuals = np.where(has_mean, targets - means, 0.0)
         units = _deviations(total[1:], mass[1:], squares[1:], first)
         units = np.where(units > 0, units, np.where(residuals != 0, np.abs(residuals), 1.0))
-        return Standard(residuals, units, [(self.sums, np.stack([total[-1], mass[-1], first, squares[-1]]))])
+        copies: Copies = [(self.sums, np.stack([total[-1], mass[-1], first, squares[-1]]))]
+        return Standard(residuals, units, copies, means)
 
     def again(self, targets: Table) -> Standard:
         """Return targets that have been counted before, less the mean of all; nothing is counted."""
         units = _deviations(self.sums[0], self.sums[1], self.sums[3], self.sums[2])
         units = np.broadcast_to(np.where(units > 0, units, 1.0), targets.shape)
-        return Standard(targets - self.means, np.ascontiguousarray(units), [])
+        means = np.broadcast_to(self.means, targets.shape)
+        return Standard(targets - means, np.ascontiguousarray(units), [], means)
 
     def check(self) -> None:
         """Raise ValueError unless there are four finite sums for each output."""

@@ -88,16 +88,28 @@ class NumberRace(BaseRace, NumberScores):
         scores = self.leader_scores(cells, copies)
         return scores + (copied.means if cells.source is None else like(copied.means, scores))
 
-    def learn(self, rows: Features, targets: Table, weights: Weights, steps: Steps, *, is_new: bool = True) -> None:
+    def learn(
+        self,
+        rows: Features,
+        targets: Table,
+        weights: Weights,
+        steps: Steps,
+        *,
+        is_new: bool = True,
+        answers: list[Table] | None = None,
+    ) -> None:
         """Learn rows in order, in place and block by block; of ``steps``, the models have all but the loss.
 
         ``is_new`` tells whether the rows are learned for the first time; only then do errors and moments count them.
+        ``answers`` receives the leader's predictions for each block before its rows are learned.
         """
         for part in blocks(len(targets)):
             some_rows = rows if len(targets) == len(targets[part]) else rows[part]
-            self._learn_block(some_rows, targets[part], some(weights, part), steps, is_new)
+            predictions = self._learn_block(some_rows, targets[part], some(weights, part), steps, is_new)
+            if answers is not None:
+                answers.append(predictions)
 
-    def _learn_block(self, rows: Features, targets: Table, factors: Weights, steps: Steps, is_new: bool) -> None:
+    def _learn_block(self, rows: Features, targets: Table, factors: Weights, steps: Steps, is_new: bool) -> Table:
         n_columns = self.model.n_columns
         standard = self.moments.next(targets, factors) if is_new else self.moments.again(targets)
         values = standard.values(n_columns, standardised=steps.standardised)
@@ -107,7 +119,7 @@ class NumberRace(BaseRace, NumberScores):
         ]
         scores = [np.empty((len(targets), n_columns)) for _ in self.models]
         how: Any = {"copies": standard.copies, "is_new": is_new, "seen_from": []}
-        self.learn_entrants(rows, values, factors, rules, scores, **how)
+        return self.learn_entrants(rows, values, factors, rules, scores, **how).scores + standard.means
 
     def error(self, rows: Features, targets: Table, weights: Weights, steps: Steps) -> float:
         """Return the leader's mean loss on rows that it has not learned, in the units of the race."""

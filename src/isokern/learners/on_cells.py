@@ -95,14 +95,19 @@ class OnCells:
         """Map rows and learn them."""
         self._learn(*batch._replace(table=self._mapped(batch.table)), **how)
 
-    def _learn_first(self, batch: Batch, rng: np.random.RandomState, **how: Any) -> Batch:
-        """Learn the first rows of a stream, so that no model is committed without them; return the others."""
+    def _learn_first(self, batch: Batch, rng: np.random.RandomState, answers: Any = None, **how: Any) -> Batch:
+        """Learn the first rows of a stream, so that no model is committed without them; return the others.
+
+        Rows that were buffered have been answered already.
+        """
         n = self._n_initial
         if grows(self):
             self.growth_ = Growth.begun(batch.table[:n], draw_seed(rng))
-        else:
-            n = max(n, BLOCK)
-        self._learn_rows(batch.some(slice(n)), **how)
+        if n > 0:
+            self._learn_rows(batch.some(slice(n)), **how)
+        elif len(batch.targets):
+            n = BLOCK
+            self._learn_rows(batch.some(slice(n)), answers=answers, **how)
         return batch.some(slice(n, None))
 
     def _learn_stream(self, batch: Batch, **how: Any) -> None:

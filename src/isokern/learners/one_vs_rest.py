@@ -56,6 +56,15 @@ class ClassScores(Part):
             self.window.take_temperature(window)
         return scores, factor
 
+    @property
+    def n_models(self) -> int:
+        """Number of models that may give scores."""
+        return 1
+
+    def temperatures(self) -> list[float]:
+        """Return the inverse temperature of each model."""
+        return [self.window.inverse_temperature(len(self.book.labels))] if len(self.book.labels) > 1 else [1.0]
+
     def narrowed(self) -> Self:
         """Return the state to learn the next rows with."""
         return self
@@ -110,10 +119,12 @@ class OneVsRest(ClassScores):
         *,
         class_weight: ClassWeight = None,
         is_new: bool = True,
+        answers: Any = None,
     ) -> None:
         """Learn rows of known classes in order, in place and block by block.
 
         ``is_new`` tells whether the rows are learned for the first time; only then does the window take their scores.
+        ``answers``, a ``ClassAnswers``, receives the scores before each row is learned.
         """
         book = self.book
         for part in blocks(len(labels)):
@@ -124,7 +135,10 @@ class OneVsRest(ClassScores):
             if is_new:
                 scores = np.empty((len(numbers), book.n_columns))
                 copies += self.window.adding(scores, numbers)
+            begun = None if answers is None else answers.begin(self, numbers)
             self.model.learn(cells[part], book.targets(numbers), factors, rule, scores=scores, copies=copies)
+            if answers is not None:
+                answers.add(begun, scores, np.zeros(len(numbers), dtype=np.intp))
 
     def writable(self) -> Self:
         """Return this state if a block can be learned in place, in one step; else a copy to learn it in."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isokern.fitted_map import FittedMap
-from isokern.learners.base_race import BaseRace, untrained
+from isokern.learners.base_race import BaseRace, Before, untrained
 from isokern.learners.calibration import ScoreWindow
 from isokern.learners.candidates import Candidate
 from isokern.learners.classes import ClassBook, ClassWeight, Rearrangement
@@ -93,19 +93,25 @@ class Race(BaseRace, ClassScores):
         *,
         class_weight: ClassWeight = None,
         is_new: bool = True,
+        answers: Any = None,
     ) -> None:
         """Learn rows of known classes in order, in place and block by block; of ``steps``, only the loss counts.
 
         ``is_new`` tells whether the rows are learned for the first time; only then do errors and windows count them.
+        ``answers``, a ``ClassAnswers``, receives the leader's scores before each row is learned.
         """
         for part in blocks(len(labels)):
             numbers = self.book.numbers(labels[part])
             factors = self.book.row_factors(numbers, some(weights, part), class_weight)
-            self._learn_block(rows if len(numbers) == len(labels) else rows[part], numbers, factors, steps.loss, is_new)
+            some_rows = rows if len(numbers) == len(labels) else rows[part]
+            begun = None if answers is None else answers.begin(self, numbers)
+            before = self._learn_block(some_rows, numbers, factors, steps.loss, is_new)
+            if answers is not None:
+                answers.add(begun, *before)
 
     def _learn_block(
         self, rows: Features, numbers: NDArray[np.intp], factors: Weights, loss: str, is_new: bool
-    ) -> None:
+    ) -> Before:
         book = self.book
         scores = [np.empty((len(numbers), book.n_columns)) for _ in self.models]
         copies: Copies = [(book.counts, book.counting(numbers).counts)]
@@ -114,7 +120,12 @@ class Race(BaseRace, ClassScores):
         counted_from, seen_from = book.counted_from(numbers), book.seen_from(numbers)
         rules = [model.steps(loss).rule(counted_from, is_new=is_new) for model in self.models]
         how: Any = {"copies": copies, "is_new": is_new, "seen_from": seen_from}
-        self.learn_entrants(rows, book.targets(numbers), factors, rules, scores, **how)
+        return self.learn_entrants(rows, book.targets(numbers), factors, rules, scores, **how)
+
+    def temperatures(self) -> list[float]:
+        """Return the inverse temperature of each candidate."""
+        n_classes = len(self.book.labels)
+        return [window.inverse_temperature(n_classes) if n_classes > 1 else 1.0 for window in self.windows]
 
     def keeping(self, which: NDArray[np.intp], errors: NDArray[np.float64]) -> Self:
         """Return the state with some of the candidates, these errors, and the present ones on record."""

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from isokern.arrays import namespace
 from isokern.checks import all_or_nothing
 from isokern.engines import engine_of
+from isokern.learners.answers import check_method
 from isokern.learners.candidates import FADE, candidates_of, grows, has_linear_term
 from isokern.learners.commits import BLOCK, commit, one_at_a_time, one_view
 from isokern.learners.kernel_source import KernelSource, read_cells, take_columns
@@ -20,6 +21,7 @@ from isokern.learners.number_race import NumberRace
 from isokern.learners.on_cells import NO_LINEAR_TERM, OnCells
 from isokern.learners.parameters import check_non_negative, check_quantiles
 from isokern.learners.residuals import Residuals
+from isokern.learners.row_answers import labelled_runs
 from isokern.learners.steps import REGRESSOR_LOSSES, Steps, quantiles_of
 from isokern.learners.targets import Weights, pass_orders, read_outputs, read_weights, some
 from isokern.learners.warm_up import Batch, WarmUp
@@ -193,8 +195,50 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         self._learn_stream(self._read(X, y, sample_weight))
         return self
 
+    @one_at_a_time
+    def partial_fit_predict(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        method: str = "predict",
+    ) -> NDArray[np.float64]:
+        """Learn the next rows of a stream, and return what was predicted for each of them before it was learned.
+
+        See :meth:`IKOGDClassifier.partial_fit_predict`. Rows whose target is missing are predicted, but not learned;
+        with several outputs, no target may be missing. Before the first row, 0 is predicted.
+
+        Parameters
+        ----------
+        X, sample_weight
+            Like those of ``partial_fit``.
+        y : array-like of shape (n,) or (n, n_outputs), or None
+            Targets.
+        method : {"predict"}, default="predict"
+            For scikit-learn's sake.
+
+        Returns
+        -------
+        predictions : ndarray
+            Like those of ``predict``.
+        """
+        self.check_parameters()
+        check_method(self, method)
+        parts: list[NDArray[np.float64]] = []
+        has_one = y is None or np.ndim(y) < 2
+        runs: Any = labelled_runs(X, y, sample_weight) if has_one else [(X, y, sample_weight)]
+        for rows, targets, weights in runs:
+            if targets is None:
+                parts.append(np.asarray(self.predict(rows)))
+                continue
+            answers: list[NDArray[np.float64]] = []
+            self._learn_stream(self._read(rows, targets, weights, answers), answers=answers)
+            parts.append(self._shaped(np.concatenate(answers)))
+        return engine_of(X).to_library(np.concatenate(parts), X)
+
     @all_or_nothing
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Batch:
+    def _read(self, X: Any, y: Any, sample_weight: Any, answers: Any = None) -> Batch:
         """Return the rows still to be learned."""
         is_first = not hasattr(self, "n_features_in_")
         source, held = KernelSource(self), getattr(self, "warm_up_", WarmUp())
@@ -202,7 +246,7 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         kernel = source.kernel if is_first else None
         table = read_rows(self, X, reset=is_first, min_rows=1, kernel=kernel, n_counted=n_counted)
         batch = Batch(table, self._targets(y, table, self._n_outputs), read_weights(sample_weight, table))
-        return batch if hasattr(self, "learned_") else self._warm_up(batch)
+        return batch if hasattr(self, "learned_") else self._warm_up(batch, answers)
 
     def _targets(self, y: Any, rows: Any, expected: int | None) -> NDArray[np.float64]:
         """Return the targets as (n, n_outputs); raise unless there are as many outputs as expected."""
@@ -244,16 +288,20 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         rest = batch.some(slice(BLOCK, None))
         return rest._replace(table=self._of_cells(rest.table))
 
-    def _warm_up(self, batch: Batch) -> Batch:
+    def _warm_up(self, batch: Batch, answers: Any) -> Batch:
         """Buffer the first rows of a stream; with enough, draw the map. Return the rows still to be learned."""
         n_initial, held = self._n_initial, getattr(self, "warm_up_", WarmUp())
+        if answers is not None:
+            rows = held.followed_by(batch)
+            ends = range(held.n, min(n_initial, len(rows.targets)))
+            answers += [self._buffered_answer(rows.some(slice(end)))[None] for end in ends]
         if held.n + len(batch.targets) < n_initial:
             self.warm_up_ = held.holding(batch)
             return batch.some(slice(0))
         batch = held.followed_by(batch)
         rng = check_random_state(self.random_state)
         self._begin_on(batch.table[: n_initial or None], batch.targets, rng, fade=FADE, is_growing=grows(self))
-        return self._learn_first(batch, rng)
+        return self._learn_first(batch, rng, answers)
 
     def _begin_on(
         self, table: Any, targets: Any, rng: np.random.RandomState, *, fade: float, is_growing: bool = False
@@ -306,7 +354,16 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         for k in range(n_done):
             self._learn(*batch, held, is_new=k == 0)
 
-    def _learn(self, rows: Any, targets: Any, weights: Weights, order: Any = None, *, is_new: bool = True) -> None:
+    def _learn(
+        self,
+        rows: Any,
+        targets: Any,
+        weights: Weights,
+        order: Any = None,
+        *,
+        is_new: bool = True,
+        answers: Any = None,
+    ) -> None:
         """Learn rows block by block: in place in one step, or in a copy of the state that is then committed."""
         steps, n, begin = Steps.of(self), len(targets) if order is None else len(order), 0
         while begin < n:
@@ -314,7 +371,8 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
             end = min(begin + min(BLOCK, self.learned_.until_narrowed), n)
             learned = self.learned_.writable()
             which = slice(begin, end) if order is None else order[begin:end]
-            learned.learn(rows[which], targets[which], some(weights, which), steps, is_new=is_new)
+            rows_of = rows[which], targets[which], some(weights, which)
+            learned.learn(*rows_of, steps, is_new=is_new, answers=answers)
             self._commit(learned)
             begin = end
 
@@ -336,9 +394,16 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         if hasattr(self, "learned_"):
             return self._shaped(self.learned_.predictions(self._mapped(engine_of(X).read(self, X)), self.n_jobs))
         check_is_fitted(self)
-        table, held = read_rows(self, X, reset=False), self.warm_up_.joined()
-        first = _quantiles(held, quantiles_of(self)) if self.loss == "quantile" else np.atleast_1d(self.mean_)
-        return engine_of(X).to_library(self._shaped(np.tile(first, (table.shape[0], 1))), X)
+        table, answer = read_rows(self, X, reset=False), self._buffered_answer(self.warm_up_.joined())
+        return engine_of(X).to_library(self._shaped(np.tile(answer, (table.shape[0], 1))), X)
+
+    def _buffered_answer(self, held: Batch) -> NDArray[np.float64]:
+        """Return what is predicted for any row after some rows have been buffered: their means or quantiles."""
+        if not len(held.targets):
+            return np.zeros(max(held.targets.shape[1], len(quantiles_of(self))))
+        if self.loss == "quantile":
+            return _quantiles(held, quantiles_of(self))
+        return np.average(held.targets, weights=held.weights, axis=0)
 
     @one_view
     def predict_cells(self, cells: ArrayLike) -> NDArray[np.float64]:

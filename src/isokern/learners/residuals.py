@@ -50,14 +50,29 @@ class Residuals(NumberScores):
         _core.copy_model(self.model.clock, copies)
         return copied.means
 
-    def learn(self, cells: Any, targets: Table, weights: Weights, steps: Steps, *, is_new: bool = True) -> None:
-        """Learn in order the difference of each target to the mean of the targets before it, in place and by blocks."""
+    def learn(
+        self,
+        cells: Any,
+        targets: Table,
+        weights: Weights,
+        steps: Steps,
+        *,
+        is_new: bool = True,
+        answers: list[Table] | None = None,
+    ) -> None:
+        """Learn in order the difference of each target to the mean of the targets before it, in place and by blocks.
+
+        ``answers`` receives the predictions for each block before its rows are learned.
+        """
         rule = steps.rule([0] * self.model.n_columns, is_new=is_new)
         for part in blocks(len(targets)):
             factors = some(weights, part)
             standard = self.moments.next(targets[part], factors)
             values = standard.values(self.model.n_columns, standardised=steps.standardised)
-            self.model.learn(cells[part], values, factors, rule, copies=standard.copies)
+            scores = None if answers is None else np.empty((len(values[0]), self.model.n_columns))
+            self.model.learn(cells[part], values, factors, rule, scores=scores, copies=standard.copies)
+            if answers is not None and scores is not None:
+                answers.append(scores + standard.means)
 
     def predictions(self, cells: Any, n_jobs: int | None) -> Any:
         """Return the predicted targets of rows, (n, n_columns)."""

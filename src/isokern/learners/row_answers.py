@@ -1,0 +1,113 @@
+"""Collect what learners on cells answer to the rows of a stream before each of them is learned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing, check_consistent_length
+from sklearn.utils.validation import _num_samples
+
+from isokern.learners.answers import present_labels
+from isokern.learners.calibration import probabilities
+from isokern.learners.classes import ClassBook
+from isokern.learners.moments import Table
+from isokern.learners.targets import Weights
+
+
+class ClassAnswers:
+    """Answers of a classifier, whose classes may increase along the way.
+
+    A class that no row had before has a probability of 0 and a score of -inf, and is not predicted.
+    """
+
+    def __init__(self, method: str, loss: str) -> None:
+        self.method = method
+        self._is_logistic = loss == "logistic"
+        self._parts: list[tuple[NDArray[Any], NDArray[Any]]] = []  # classes, answers
+
+    def begin(self, learned: Any, numbers: NDArray[np.intp]) -> tuple[ClassBook, NDArray[np.bool_], list[Any]]:
+        """Return what the answers for a block depend on, before it is learned: book, classes known, temperatures."""
+        book, n = learned.book, np.arange(len(numbers))[:, None]
+        is_known = np.ones((len(numbers), len(book.labels)), dtype=bool)
+        if book.is_open:
+            is_known = (book.counts > 0) | (n > np.array(book.seen_from(numbers)))
+        wanted = self.method == "predict_proba" and not self._is_logistic
+        return book, is_known, learned.temperatures() if wanted else [None] * learned.n_models
+
+    def add(self, begun: tuple[Any, Any, Any], scores: Table, leaders: NDArray[np.intp]) -> None:
+        """Add the scores of a block before it was learned, and which model led at each row."""
+        book, is_known, factors = begun
+        given = book.of_classes(scores)
+        if self.method == "predict_proba":
+            shares = np.empty(is_known.shape)
+            for k in np.unique(leaders):
+                rows = leaders == k
+                shares[rows] = probabilities(given[rows], len(book.labels), factors[k])
+            self._add_shares(book.labels, np.where(is_known, shares, 0.0))
+            return
+        columns = given if given.ndim == 2 else np.column_stack([np.zeros(len(given)), given])[:, : is_known.shape[1]]
+        masked = np.where(is_known, columns, -np.inf)
+        if self.method == "predict":
+            self._parts.append((book.labels, book.labels[masked.argmax(axis=1)]))
+        else:
+            self._parts.append((book.labels, masked if given.ndim == 2 else given))
+
+    def add_majority(self, labels: NDArray[Any], held: NDArray[Any], n: int) -> None:
+        """Add the answers for the first n of some rows: the majority class of the held rows and those before each."""
+        classes, numbers = np.unique(np.concatenate([held, labels[:n]]), return_inverse=True)
+        counts = np.cumsum(np.eye(len(classes))[numbers], axis=0)
+        before = np.vstack([np.zeros((1, len(classes))), counts])[len(held) : len(held) + n]
+        if self.method == "predict":
+            self._parts.append((classes, classes[before.argmax(axis=1)]))
+        elif self.method == "predict_proba":
+            self._add_shares(classes, before)
+        else:
+            is_majority = np.eye(len(classes), dtype=bool)[before.argmax(axis=1)]
+            has_any = before.any(axis=1, keepdims=True)
+            self._parts.append((classes, np.where(has_any, np.where(is_majority, 1.0, -1.0), 0.0)))
+
+    def add_answers(self, classes: NDArray[Any], answers: NDArray[Any]) -> None:
+        """Add answers of the method itself."""
+        self._parts.append((classes, answers))
+
+    def _add_shares(self, classes: NDArray[Any], shares: Table) -> None:
+        total = shares.sum(axis=1, keepdims=True)
+        self._parts.append((classes, np.where(total > 0, shares / np.where(total > 0, total, 1.0), 1 / len(classes))))
+
+    def joined(self, classes: NDArray[Any]) -> NDArray[Any]:
+        """Return all answers, for these classes."""
+        if self.method == "predict":
+            return np.concatenate([answers for _, answers in self._parts]).astype(classes.dtype, copy=False)
+        parts = [self._aligned(classes, *part) for part in self._parts]
+        return np.concatenate(parts)
+
+    def _aligned(self, classes: NDArray[Any], known: NDArray[Any], answers: NDArray[Any]) -> NDArray[Any]:
+        is_score = self.method == "decision_function"
+        if is_score and len(classes) <= 2:
+            return answers if answers.ndim == 1 else answers[:, -1] if answers.shape[1] == 2 else np.zeros(len(answers))
+        if answers.ndim == 1:
+            answers = np.column_stack([-answers, answers])[:, : len(known)]
+        every = np.full((len(answers), len(classes)), -np.inf if is_score else 0.0)
+        every[:, np.searchsorted(classes, known)] = answers
+        return every
+
+
+def labelled_runs(X: Any, y: Any, weights: Any) -> Iterator[tuple[Any, NDArray[Any] | None, Weights]]:
+    """Yield runs of rows that all have a label or all have none: rows, labels or None, weights."""
+    n = _num_samples(X)
+    labels, has_label = present_labels([None] * n if y is None else y)
+    check_consistent_length(X, has_label)
+    if has_label.all():
+        yield X, np.asarray(y), weights
+        return
+    edges = [0, *(np.flatnonzero(np.diff(has_label)) + 1).tolist(), n]
+    n_labelled = np.concatenate([[0], np.cumsum(has_label)])
+    for begin, end in pairwise(edges):
+        rows = np.arange(begin, end)
+        some = None if weights is None else np.asarray(weights)[begin:end]
+        known = labels[n_labelled[begin] : n_labelled[end]] if has_label[begin] else None
+        yield _safe_indexing(X, rows), known, some
