@@ -75,15 +75,15 @@ def _read(name):
     y = y.astype(int if y.dtype == float else str)
     X, y = _sample(X, y, MOST_ROWS)
     classes, counts = np.unique(y, return_counts=True)
-    return _take(X, y, np.isin(y, classes[counts >= FEWEST_ROWS]))
+    return take(X, y, np.isin(y, classes[counts >= FEWEST_ROWS]))
 
 
 def _sample(X, y, n):
     """Return n random rows in their order, or all if there are not more."""
     if n is None or n >= len(y):
         return X, y
-    return _take(X, y, np.sort(np.random.RandomState(0).permutation(len(y))[:n]))
+    return take(X, y, np.sort(np.random.RandomState(0).permutation(len(y))[:n]))
 
 
-def _take(X, y, rows):
+def take(X, y, rows):
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows], y[rows]
