@@ -2,8 +2,8 @@
 
 python benchmarks/growth.py                               all data sets on standard output
 python benchmarks/growth.py --data letter adult           only some
-python benchmarks/growth.py --save docs/results/growth    add each data set, once measured, to the page (.md) and numbers
-                                                          (.json) saved there; --resume leaves out those that are there
+python benchmarks/growth.py --save docs/results/growth    add each data set, once measured, to the page (.md) and
+                                                          numbers (.json) there; --resume leaves out those saved before
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ DATA = ("covertype", "mnist, ten classes", "a9a", "ijcnn1", "rcv1 subset", "adul
 MARKS = (100, 1000, 10_000)  # rows after which the accuracy so far is told, besides the end
 BLOCK, MOST_RIVER_ROWS, MOST_RIVER_COLUMNS, TEST_ROWS = 1000, 20_000, 1000, 20_000
 INTRODUCTION = """\
-Training rows in random order, in blocks of {block:,}; each row is predicted before it is learned. *Accuracy so far* is that
-of all rows from the first one on. *Growing* is `IKOGDClassifier()`, *fixed* `IKOGDClassifier(growth=False)`, whose map is
-drawn from the first 1,000 rows. *Test* is the accuracy on test rows after the stream, beside that of `fit` with one pass
-over the same rows. River's learners see the first {river:,} rows, of at most {columns:,} columns; *growing, start* is
-the growing map on the same rows. Memory is that of the model's arrays at the end."""
+Training rows in random order, in blocks of {block:,}; each row is predicted before it is learned. *So far* is the
+accuracy of all rows from the first one on. *Growing* is `IKOGDClassifier()`, *fixed* `IKOGDClassifier(growth=False)`,
+whose map is drawn from the first 1,000 rows. *Test* is the accuracy on test rows after the stream, beside that of `fit`
+with one pass over the same rows. River's learners see the first {river:,} rows, of at most {columns:,} columns;
+*growing, start* is the growing map on the same rows. Memory is that of the model's arrays at the end."""
 
 
 def growing(n_classes):
