@@ -52,16 +52,18 @@ void check_points(const KernelMachine &machine, std::int64_t n) {
 }
 
 void learn_machine(KernelMachine &machine, const RowsArgument &rows, const TargetArgument &targets,
-                   const OptionalVector &row_weights, const Rule &rule, Clock &clock, int threads) {
+                   const OptionalVector &row_weights, const Rule &rule, Clock &clock, int threads, bool averages,
+                   const OptionalOutput &scores) {
     const AnyRows any = view(rows);
     std::visit(
         [&](const auto &table) {
             check_columns(rule, machine.n_scores());
             const AnyTarget target = view(targets, table.n_rows, machine.n_scores());
             const double *factors = view(row_weights, table.n_rows);
+            double *out = view(scores, table.n_rows, machine.n_scores());
             const nb::gil_scoped_release release;
             const std::unique_lock lock(machine.lock());
-            machine.learn(table, target, factors, rule.loss, rule.step, clock, threads);
+            machine.learn(table, target, factors, rule.loss, rule.step, clock, threads, averages, out);
         },
         any);
 }
@@ -115,8 +117,8 @@ std::int64_t size_of(const KernelMachine &machine) {
 
 void learn_linear(const Table<double> &features, const TargetArgument &targets, const OptionalVector &row_weights,
                   const Rule &rule, const Output<double> &values, const OptionalOutput &sums,
-                  const nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> &n_updates,
-                  Clock &clock) {
+                  const nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> &n_updates, Clock &clock,
+                  const OptionalOutput &scores) {
     const DenseRows<double> rows = view(features);
     const bool fits = values.shape(0) == features.shape(1) && n_updates.size() == values.shape(1) &&
                       (!sums || (sums->shape(0) == values.shape(0) && sums->shape(1) == values.shape(1)));
@@ -127,8 +129,9 @@ void learn_linear(const Table<double> &features, const TargetArgument &targets, 
     const double *factors = view(row_weights, rows.n_rows);
     const LinearWeights weights{values.data(), sums ? sums->data() : nullptr, n_updates.data(),
                                 static_cast<std::int64_t>(values.shape(1))};
+    double *out = view(scores, rows.n_rows, weights.n_columns);
     const nb::gil_scoped_release release;
-    isokern::learn_linear(rows, target, factors, rule.loss, rule.step, weights, clock);
+    isokern::learn_linear(rows, target, factors, rule.loss, rule.step, weights, clock, out);
 }
 
 void project(const RowsArgument &rows, const Table<double> &matrix, const Output<double> &projected, int threads) {
@@ -192,14 +195,15 @@ void score_adaraker(const AdaRaker &model, const Table<double> &projections, std
 }
 
 void learn_adaraker(const AdaRaker &model, const Table<double> &projections, const Vector<std::int32_t> &targets,
-                    const OptionalVector &row_weights, std::int64_t rounds) {
+                    const OptionalVector &row_weights, std::int64_t rounds, const OptionalOutput &scores) {
     const AdaRakerState state = model.state(projections, rounds);
     const DenseRows<double> rows = view(projections);
     const double *factors = view(row_weights, rows.n_rows);
     if (targets.size() != projections.shape(0))
         throw std::invalid_argument("targets must have one entry per row.");
+    double *out = view(scores, rows.n_rows, state.n_columns);
     const nb::gil_scoped_release release;
-    isokern::learn_adaraker(rows, targets.data(), factors, state, rounds);
+    isokern::learn_adaraker(rows, targets.data(), factors, state, rounds, out);
 }
 
 } // namespace
@@ -221,7 +225,7 @@ void register_rivals(nb::module_ &m) {
         .def(nb::init<const KernelSpec &, std::int64_t, std::int64_t>(), "spec"_a, "n_columns"_a, "n_scores"_a)
         .def("add", &add_points, "rows"_a.noconvert(), "alpha"_a.noconvert(), "births"_a.noconvert())
         .def("learn", &learn_machine, "rows"_a.noconvert(), "targets"_a.noconvert(), "row_weights"_a.noconvert().none(),
-             "rule"_a, "clock"_a, "threads"_a)
+             "rule"_a, "clock"_a, "threads"_a, "averages"_a = false, "scores"_a.noconvert().none() = nb::none())
         .def("score", &score_machine, "rows"_a.noconvert(), "n_points"_a, "averaged_rounds"_a, "scores"_a.noconvert(),
              "threads"_a)
         .def("support", &support_of, "n_points"_a)
@@ -229,7 +233,7 @@ void register_rivals(nb::module_ &m) {
 
     m.def("learn_linear", &learn_linear, "features"_a.noconvert(), "targets"_a.noconvert(),
           "row_weights"_a.noconvert().none(), "rule"_a, "values"_a.noconvert(), "sums"_a.noconvert().none(),
-          "n_updates"_a.noconvert(), "clock"_a);
+          "n_updates"_a.noconvert(), "clock"_a, "scores"_a.noconvert().none() = nb::none());
     m.def("project", &project, "rows"_a.noconvert(), "matrix"_a.noconvert(), "projected"_a.noconvert(), "threads"_a);
 
     nb::class_<AdaRaker>(m, "AdaRaker")
@@ -245,7 +249,7 @@ void register_rivals(nb::module_ &m) {
             "rate"_a, "shrinkage"_a, "restarts_cold"_a)
         .def("score", &score_adaraker, "projections"_a.noconvert(), "rounds"_a, "scores"_a.noconvert(), "threads"_a)
         .def("learn", &learn_adaraker, "projections"_a.noconvert(), "targets"_a.noconvert(),
-             "row_weights"_a.noconvert().none(), "rounds"_a);
+             "row_weights"_a.noconvert().none(), "rounds"_a, "scores"_a.noconvert().none() = nb::none());
 }
 
 } // namespace isokern::bindings

@@ -175,7 +175,7 @@ void score_adaraker(const DenseRows<double> &projections, const AdaRakerState &s
 }
 
 void learn_adaraker(const DenseRows<double> &projections, const std::int32_t *target, const double *row_weights,
-                    const AdaRakerState &state, std::int64_t rounds) {
+                    const AdaRakerState &state, std::int64_t rounds, double *scores) {
     Features features(state);
     std::vector<Experts> columns;
     for (std::int64_t k = 0; k < state.n_columns; ++k)
@@ -184,6 +184,8 @@ void learn_adaraker(const DenseRows<double> &projections, const std::int32_t *ta
         const std::int64_t round = rounds + r + 1, living = n_living(round, state.n_experts);
         const float *z = features.compute(projections.row(r));
         for (std::int64_t k = 0; k < state.n_columns; ++k) {
+            if (scores) // of the experts before any of them restarts
+                scores[r * state.n_columns + k] = columns[k].score(z, n_living(round - 1, state.n_experts));
             columns[k].begin(round, living);
             const double score = columns[k].score(z, living);
             columns[k].learn(z, living, score, target[r] == k ? 1.0 : -1.0, row_weights ? row_weights[r] : 1.0);

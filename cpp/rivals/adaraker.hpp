@@ -33,7 +33,8 @@ void score_adaraker(const DenseRows<double> &projections, const AdaRakerState &s
 // One pass over rows in order, with logistic loss.
 //   in: target, by row the column of its class or -1; row_weights (or null); rounds before the first row
 //   changed: state, which must have room for the experts of all rounds
+//   out: scores of each row before it is learned, n x n_columns, or null
 void learn_adaraker(const DenseRows<double> &projections, const std::int32_t *target, const double *row_weights,
-                    const AdaRakerState &state, std::int64_t rounds);
+                    const AdaRakerState &state, std::int64_t rounds, double *scores);
 
 } // namespace isokern

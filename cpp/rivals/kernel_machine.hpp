@@ -37,9 +37,10 @@ class KernelMachine {
 
     // One pass over rows in order: a row with g = dL/df_k != 0 for some k is added with alpha[k] = -eta g.
     //   in: rows, targets, row_weights (or null)      changed: this, clock
+    //   out: scores of each row before its step, or null; with `averages`, those of the mean over the rounds so far
     template <class Rows>
     void learn(const Rows &rows, const AnyTarget &targets, const double *row_weights, const AnyLoss &loss,
-               const Step &step, Clock &clock, int threads);
+               const Step &step, Clock &clock, int threads, bool averages, double *scores);
 
     // scores[r, k] = f_k(row r) over the first n_points support vectors, if averaged_rounds is 0; else its mean over
     // that many rounds, where a support vector counts from the round of its birth on.
@@ -53,12 +54,14 @@ class KernelMachine {
     using Sums = std::vector<double>; // [score][kLane] partial sums; lane l adds up points l, l + kLane, ...
 
     void add_row(const KernelRow &row, std::int64_t birth);
-    Alpha averaged(std::int64_t rounds) const;
-    void accumulate(std::span<const KernelRow> rows, const Alpha &alpha, std::int64_t first, std::int64_t last,
-                    std::span<Sums> sums) const;
-    void accumulate_row(const KernelRow &row, const Alpha &alpha, std::int64_t first, std::int64_t last, double *values,
-                        Sums &sums) const;
-    double total(const Sums &sums, std::int64_t k) const;
+    void evaluate(const KernelRow &row, std::int64_t first, std::int64_t last, double *values) const;
+    template <class Use> void evaluate_all(std::span<const KernelRow> rows, std::int64_t last, const Use &use) const;
+    void add_up(const double *values, std::int64_t first, std::int64_t last, std::int64_t averaged_rounds,
+                Sums &sums) const;
+    template <class Coefficient>
+    void add_up_with(const Coefficient &coefficient, const double *values, std::int64_t first, std::int64_t last,
+                     Sums &sums) const;
+    void totals(const Sums &sums, double *scores) const;
 
     KernelPoints points_;
     Alpha alpha_;

@@ -28,8 +28,17 @@ class Linear {
                 scores[k] += row_[j] * weights_.values[j * weights_.n_columns + k];
     }
 
-    bool averages() const { return false; }
-    void predict(double *scores) const { last(scores); }
+    bool averages() const { return weights_.sums; }
+
+    //  scores[k] = sum_j z_j sums[j, k] / n_updates[k], or that of w before the first update
+    void predict(double *scores) const {
+        std::fill_n(scores, weights_.n_columns, 0.0);
+        for (std::int64_t j = 0; j < features_.n_columns; ++j)
+            for (std::int64_t k = 0; k < weights_.n_columns; ++k) {
+                const std::int64_t at = j * weights_.n_columns + k, n = weights_.n_updates[k];
+                scores[k] += row_[j] * (n > 0 ? weights_.sums[at] / static_cast<double>(n) : weights_.values[at]);
+            }
+    }
 
     //  w[j, k] -= rate g z_j for all j;   sums[j, k] += w[j, k]
     void step(std::int64_t k, double g, double rate, double) {
@@ -60,11 +69,11 @@ class Linear {
 } // namespace
 
 void learn_linear(const DenseRows<double> &features, const AnyTarget &targets, const double *row_weights,
-                  const AnyLoss &loss, const Step &step, const LinearWeights &weights, Clock &clock) {
+                  const AnyLoss &loss, const Step &step, const LinearWeights &weights, Clock &clock, double *scores) {
     Linear model(features, weights);
     std::visit(
         [&](const auto &target, const auto &any_loss) {
-            learn_rows(model, features.n_rows, weights.n_columns, target, row_weights, any_loss, step, clock, nullptr);
+            learn_rows(model, features.n_rows, weights.n_columns, target, row_weights, any_loss, step, clock, scores);
         },
         targets, loss);
 }

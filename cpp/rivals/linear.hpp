@@ -21,8 +21,9 @@ struct LinearWeights {
 
 // One pass over the rows of features in order: if g = dL/df_k is not 0, w[:, k] -= eta g z.
 //   in: features, targets, row_weights (or null)      changed: weights, clock
+//   out: scores of each row before its step, of the mean weights if there are sums; or null
 void learn_linear(const DenseRows<double> &features, const AnyTarget &targets, const double *row_weights,
-                  const AnyLoss &loss, const Step &step, const LinearWeights &weights, Clock &clock);
+                  const AnyLoss &loss, const Step &step, const LinearWeights &weights, Clock &clock, double *scores);
 
 //  projected[r, m] = sum_j rows[r, j] matrix[j, m]
 // Each row is computed by itself, so the result does not depend on the others, as it may in a BLAS.

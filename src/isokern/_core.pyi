@@ -256,6 +256,8 @@ class KernelMachine:
         rule: Rule,
         clock: Clock,
         threads: int,
+        averages: bool = ...,
+        scores: NDArray[np.float64] | None = ...,
     ) -> None: ...
     def score(
         self, rows: Rows, n_points: int, averaged_rounds: int, scores: NDArray[np.float64], threads: int
@@ -273,6 +275,7 @@ def learn_linear(
     sums: NDArray[np.float64] | None,
     n_updates: NDArray[np.int64],
     clock: Clock,
+    scores: NDArray[np.float64] | None = ...,
 ) -> None: ...
 def project(rows: Rows, matrix: NDArray[np.float64], projected: NDArray[np.float64], threads: int) -> None: ...
 
@@ -296,6 +299,7 @@ class AdaRaker:
         targets: NDArray[np.int32],
         row_weights: NDArray[np.float64] | None,
         rounds: int,
+        scores: NDArray[np.float64] | None = ...,
     ) -> None: ...
 
 def read_libsvm(

@@ -15,7 +15,7 @@ from rich.text import Text
 from isokern.cli._input import Input
 from isokern.cli._method import Learning
 from isokern.cli._show import errors
-from isokern.evaluation.labels import checked_labels
+from isokern.learners.answers import present_labels
 
 
 def fit_on_cluster(learning: Learning, source: Input, address: str) -> tuple[Any, dict[str, Any]]:
@@ -37,9 +37,9 @@ def fit_on_cluster(learning: Learning, source: Input, address: str) -> tuple[Any
 
 def _labelled(X: Any, y: Any) -> tuple[Any, Any]:
     """Return the rows that have a label, and their labels; how many there are is not known yet."""
-    has_label = y.map_blocks(lambda labels: checked_labels(labels)[1], dtype=bool)
+    has_label = y.map_blocks(lambda labels: present_labels(labels)[1], dtype=bool)
     unknown = ((np.nan,) * y.numblocks[0],)
-    return X[has_label], y.map_blocks(lambda labels: checked_labels(labels)[0], dtype=y.dtype, chunks=unknown)
+    return X[has_label], y.map_blocks(lambda labels: present_labels(labels)[0], dtype=y.dtype, chunks=unknown)
 
 
 @contextmanager

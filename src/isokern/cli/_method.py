@@ -12,7 +12,7 @@ import numpy as np
 import isokern
 from isokern.checks import one_of
 from isokern.cli._options import Device, panel
-from isokern.evaluation.labels import checked_labels
+from isokern.learners.answers import present_labels
 
 METHODS: dict[str, Any] = {
     "ik-ogd": isokern.IKOGDClassifier,
@@ -130,7 +130,7 @@ class Learning(NamedTuple):
 
 def _kind_of(y: Any) -> tuple[str, str]:
     """Return the kind of learner that fits labels, and why: few whole numbers and words are classes."""
-    given = checked_labels(y)[0]
+    given = present_labels(y)[0]
     labels = np.unique(given)
     if labels.dtype.kind != "f":
         return "classification", _TEXT

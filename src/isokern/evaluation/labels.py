@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils import check_consistent_length
 
-from isokern.frames import is_missing
+from isokern.learners.answers import present_labels
 
 
 def as_pair(block: Any, name: str) -> tuple[Any, Any]:
@@ -26,26 +26,6 @@ def checked_block(X: Any, y: Any) -> tuple[Any, NDArray[Any], NDArray[np.bool_]]
     rows = X.tocsr() if sparse.issparse(X) else X if hasattr(X, "shape") else np.asarray(X)
     if y is None:
         return rows, np.empty(0), np.zeros(rows.shape[0], dtype=bool)
-    labels, has_label = checked_labels(y)
+    labels, has_label = present_labels(y)
     check_consistent_length(rows, has_label)
     return rows, labels, has_label
-
-
-def checked_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return the labels that are not missing, and a mask of them."""
-    # Lists become arrays of objects, because NumPy would turn a NaN among strings into the label "nan".
-    labels = column_or_1d(np.asarray(y) if hasattr(y, "__array__") else np.array(y, dtype=object))
-    if labels.dtype.kind == "f":
-        has_label = ~np.isnan(labels)
-    elif labels.dtype.kind == "O":
-        has_label = np.array([not is_missing(label) for label in labels], dtype=bool)
-    else:
-        has_label = np.ones(len(labels), dtype=bool)
-    return _without_objects(labels[has_label]), has_label
-
-
-def _without_objects(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return objects as an array of strings or of numbers; a mixture is left for the learner to refuse."""
-    if labels.dtype.kind != "O" or len({isinstance(label, str) for label in labels}) != 1:
-        return labels
-    return np.array(labels.tolist())

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from isokern import _core
 from isokern.checks import is_number, n_threads, own_arrays
 from isokern.learners.clock import Clock
-from isokern.learners.linear import learning_blocks, project, random_directions
+from isokern.learners.linear import Scores, learning_blocks, project, random_directions
 from isokern.learners.parameters import check_choice, check_integer
 from isokern.learners.rival import RivalClassifier
 from isokern.learners.targets import Weights
@@ -135,13 +135,15 @@ class AdaRakerModel(Part):
     confidences: NDArray[np.float64]  # weights of the experts, of shape (n_columns, n_experts)
     clock: Clock = field(default_factory=Clock)
 
-    def learn(self, table: Any, targets: Any, factors: Weights, rule: _core.Rule) -> None:
-        """Learn rows in order."""
-        for rows, part, weights in learning_blocks(table, targets, factors):
+    def learn(
+        self, table: Any, targets: Any, factors: Weights, rule: _core.Rule, *, scores: Scores | None = None
+    ) -> None:
+        """Learn rows in order; ``scores`` receives each row's scores before its update."""
+        for rows, part, weights, out in learning_blocks(table, targets, factors, scores):
             n, projections = n_rows(rows), self._projections(rows, self.n_jobs)
             later = self.clock.later(n, n, is_new=rule.is_new)
             self._make_room(later.rounds.bit_length())
-            self._core().learn(projections, part, weights, self.clock.rounds)
+            self._core().learn(projections, part, weights, self.clock.rounds, out)
             self.clock = later
 
     def score(self, table: Any, threads: int) -> NDArray[np.float64]:

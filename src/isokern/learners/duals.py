@@ -14,7 +14,7 @@ from isokern import _core
 from isokern.kernels import CustomKernel, NamedKernel
 from isokern.learners.budgets import Budget
 from isokern.learners.clock import Clock
-from isokern.learners.linear import finite_scores, learning_blocks, project
+from isokern.learners.linear import Scores, finite_scores, learning_blocks, project
 from isokern.learners.targets import Weights
 from isokern.learners.warm_up import stack_tables
 from isokern.partitionings import check_points
@@ -45,14 +45,16 @@ class KernelDual(Part):
     def _new_machine(self) -> _core.KernelMachine:
         return _core.KernelMachine(self.kernel.spec, self.n_features, self.n_columns)
 
-    def learn(self, table: Any, targets: Any, factors: Weights, rule: _core.Rule) -> None:
-        """Learn rows in order."""
+    def learn(
+        self, table: Any, targets: Any, factors: Weights, rule: _core.Rule, *, scores: Scores | None = None
+    ) -> None:
+        """Learn rows in order; ``scores`` receives each row's scores before its update."""
         self.clock = Clock.of(self.clock)
         if self.machine.size != self.size:  # another model, or a block that was interrupted, has added vectors
             support, self.machine = self.support(), self._new_machine()
             self.machine.add(*support)
-        for rows, part, weights in learning_blocks(table, targets, factors):
-            self.machine.learn(rows, part, weights, rule, self.clock, self.n_jobs)
+        for rows, part, weights, out in learning_blocks(table, targets, factors, scores):
+            self.machine.learn(rows, part, weights, rule, self.clock, self.n_jobs, self.average, out)
         self.size = self.machine.size
 
     def score(self, table: Any, threads: int) -> NDArray[np.float64]:
@@ -109,23 +111,28 @@ class BudgetedDual(Part):
         """Number of scores."""
         return len(self.budgets)
 
-    def learn(self, table: Any, targets: Any, factors: Weights, rule: _core.Rule) -> None:
-        """Learn rows in order."""
+    def learn(
+        self, table: Any, targets: Any, factors: Weights, rule: _core.Rule, *, scores: Scores | None = None
+    ) -> None:
+        """Learn rows in order; ``scores`` receives each row's scores before its update."""
         self.budgets = [budget.copy() for budget in self.budgets]
         for part in gen_batches(table.shape[0], _BLOCK):
             block = table[part]
-            n_support = self._learn_block(
-                block, targets[part], np.ones(block.shape[0]) if factors is None else factors[part]
-            )
+            weights = np.ones(block.shape[0]) if factors is None else factors[part]
+            n_support = self._learn_block(block, targets[part], weights, None if scores is None else scores[part])
             self.clock = self.clock.later(block.shape[0], n_support, is_new=rule.is_new)
 
-    def _learn_block(self, block: Any, targets: NDArray[np.int32], weights: NDArray[np.float64]) -> int:
+    def _learn_block(
+        self, block: Any, targets: NDArray[np.int32], weights: NDArray[np.float64], scores: Scores | None
+    ) -> int:
         """Return the number of rows that changed a budget."""
         points = block if self.points is None else stack_tables([self.points, block])
         n_old = points.shape[0] - block.shape[0]
         values = self.kernel.matrix(_core_form(block), _core_form(points), self.n_jobs)
         n_support = 0
         for r in range(block.shape[0]):
+            if scores is not None:
+                scores[r] = self._score_values(values[r : r + 1], threads=1)
             changes = [
                 budget.learn(values[r], n_old + r, 1.0 if targets[r] == k else -1.0, weights[r])
                 for k, budget in enumerate(self.budgets)
@@ -149,10 +156,16 @@ class BudgetedDual(Part):
         points = _core_form(self.points)
         for begin, rows in row_blocks(table):
             values = self.kernel.matrix(rows, points, threads)
-            for k, budget in enumerate(self.budgets):
-                part = project(np.ascontiguousarray(values[:, budget.points]), budget.alpha[:, None], threads)
-                scores[begin : begin + n_rows(rows), k] = part[:, 0]
+            scores[begin : begin + n_rows(rows)] = self._score_values(values, threads)
         return finite_scores(scores)
+
+    def _score_values(self, values: NDArray[np.float64], threads: int) -> Scores:
+        """Return the scores of rows, given the kernel between them and all points."""
+        parts = [
+            project(np.ascontiguousarray(values[:, budget.points]), budget.alpha[:, None], threads)
+            for budget in self.budgets
+        ]
+        return np.hstack(parts)
 
     def check(self) -> None:
         """Raise ValueError unless the budgets refer to existing points."""

@@ -12,7 +12,7 @@ from isokern import _core
 from isokern.checks import n_threads, private
 from isokern.kernels import check_gamma, gamma_from_data
 from isokern.learners.clock import Clock
-from isokern.learners.linear import LinearModel, project, random_directions
+from isokern.learners.linear import LinearModel, Scores, project, random_directions
 from isokern.learners.parameters import check_choice, check_integer
 from isokern.learners.rival import RivalClassifier
 from isokern.learners.targets import Weights
@@ -139,12 +139,13 @@ class FourierModel(Part):
         """Number of scores."""
         return self.linear.n_columns
 
-    def learn(self, table: Any, targets: Any, factors: Weights, rule: _core.Rule) -> None:
-        """Learn rows in order."""
+    def learn(
+        self, table: Any, targets: Any, factors: Weights, rule: _core.Rule, *, scores: Scores | None = None
+    ) -> None:
+        """Learn rows in order; ``scores`` receives each row's scores before its update."""
         self.linear, self.clock = private(self.linear), Clock.of(self.clock)
-        self.linear.learn(
-            lambda rows: self.features(rows, self.n_jobs), table, targets, factors, rule, clock=self.clock
-        )
+        given = table, targets, factors, rule
+        self.linear.learn(lambda rows: self.features(rows, self.n_jobs), *given, clock=self.clock, scores=scores)
 
     def score(self, table: Any, threads: int) -> NDArray[np.float64]:
         """Return the scores of rows, (n, n_columns)."""

@@ -14,6 +14,7 @@ from isokern.learners.targets import Weights, some
 from isokern.parts import Part, need, need_array
 from isokern.rows import CoreRows, n_rows, row_blocks
 
+Scores = NDArray[np.float64]  # of shape (n, n_columns)
 Features = Callable[[CoreRows], NDArray[np.float64]]
 
 
@@ -37,13 +38,21 @@ class LinearModel(Part):
         return self.values.shape[1]
 
     def learn(
-        self, features: Features, table: Any, targets: Any, factors: Weights, rule: _core.Rule, *, clock: _core.Clock
+        self,
+        features: Features,
+        table: Any,
+        targets: Any,
+        factors: Weights,
+        rule: _core.Rule,
+        *,
+        clock: _core.Clock,
+        scores: Scores | None = None,
     ) -> None:
-        """Learn the features of rows in order, in copies of the arrays."""
+        """Learn the features of rows in order, in copies of the arrays; ``scores`` receives those before updates."""
         self.values, self.n_updates = self.values.copy(), self.n_updates.copy()
         self.sums = None if self.sums is None else self.sums.copy()
-        for rows, part, weights in learning_blocks(table, targets, factors):
-            _core.learn_linear(features(rows), part, weights, rule, self.values, self.sums, self.n_updates, clock)
+        for rows, part, weights, out in learning_blocks(table, targets, factors, scores):
+            _core.learn_linear(features(rows), part, weights, rule, self.values, self.sums, self.n_updates, clock, out)
 
     def score(self, features: Features, table: Any, threads: int) -> NDArray[np.float64]:
         """Return the scores of rows, (n, n_columns)."""
@@ -63,11 +72,13 @@ class LinearModel(Part):
         need(len(self.n_updates) == self.n_columns, "n_updates must have one per score")
 
 
-def learning_blocks(table: Any, targets: NDArray[Any], factors: Weights) -> Iterator[tuple[CoreRows, Any, Weights]]:
-    """Yield rows in the core's form, their targets and the factors of their steps, block by block."""
+def learning_blocks(
+    table: Any, targets: NDArray[Any], factors: Weights, scores: Scores | None
+) -> Iterator[tuple[CoreRows, Any, Weights, Scores | None]]:
+    """Yield rows in the core's form, their targets, the factors of their steps and their scores, block by block."""
     for begin, rows in row_blocks(table):
         part = slice(begin, begin + n_rows(rows))
-        yield rows, targets[part], some(factors, part)
+        yield rows, targets[part], some(factors, part), some(scores, part)
 
 
 def project(rows: CoreRows, matrix: NDArray[np.float64], threads: int) -> NDArray[np.float64]:

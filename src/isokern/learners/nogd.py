@@ -14,7 +14,7 @@ from isokern.checks import is_integer, is_number, n_threads, one_thread_if_small
 from isokern.kernels import NamedKernel, check_kernel, choose_kernel
 from isokern.learners.clock import Clock
 from isokern.learners.duals import KernelDual
-from isokern.learners.linear import LinearModel, project
+from isokern.learners.linear import LinearModel, Scores, project
 from isokern.learners.parameters import check_integer
 from isokern.learners.rival import RivalClassifier
 from isokern.learners.targets import Weights, some
@@ -154,21 +154,23 @@ class NystromModel(Part):
         """Kernel of both models."""
         return self.first.kernel
 
-    def learn(self, table: Any, targets: Any, factors: Weights, rule: _core.Rule) -> None:
-        """Learn rows in order."""
+    def learn(
+        self, table: Any, targets: Any, factors: Weights, rule: _core.Rule, *, scores: Scores | None = None
+    ) -> None:
+        """Learn rows in order; ``scores`` receives each row's scores before its update."""
         begin, n, self.first = 0, table.shape[0], private(self.first)
         while self.linear is None and begin < n:
             # No more rows than missing landmarks, so that the switch comes right after the last landmark.
             end = min(n, begin + self.n_landmarks - self.first.size)
             part = slice(begin, end)
-            self.first.learn(table[part], targets[part], some(factors, part), rule)
+            self.first.learn(table[part], targets[part], some(factors, part), rule, scores=some(scores, part))
             begin = end
             if self.first.size == self.n_landmarks:
                 self._switch()
         if self.linear is not None and begin < n:
-            rest = table[begin:], targets[begin:], some(factors, slice(begin, n))
-            self.linear, self.first.clock = private(self.linear), Clock.of(self.clock)
-            self.linear.learn(lambda rows: self._features(rows, self.first.n_jobs), *rest, rule, clock=self.clock)
+            part, self.linear, self.first.clock = slice(begin, n), private(self.linear), Clock.of(self.clock)
+            rest = table[part], targets[part], some(factors, part), rule
+            self.linear.learn(self._learned_features, *rest, clock=self.clock, scores=some(scores, part))
 
     def score(self, table: Any, threads: int) -> NDArray[np.float64]:
         """Return the scores of rows, (n, n_columns)."""
@@ -187,6 +189,9 @@ class NystromModel(Part):
         roots, vectors = np.sqrt(eigenvalues[order]), vectors[:, order]
         self.projection = vectors / roots
         self.linear = LinearModel.begun((vectors * roots).T @ alpha, average=self.average)
+
+    def _learned_features(self, rows: Any) -> NDArray[np.float64]:
+        return self._features(rows, self.first.n_jobs)
 
     def _features(self, rows: Any, threads: int) -> NDArray[np.float64]:
         return project(self.kernel.matrix(rows, self.landmarks, threads), self.projection, threads)

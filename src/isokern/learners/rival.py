@@ -7,15 +7,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from isokern import _core
 from isokern.checks import all_or_nothing, n_threads, private
 from isokern.engines import engine_of
 from isokern.kernels import check_defined, needs_rows
+from isokern.learners.answers import Answers, check_method, present_labels, spread
 from isokern.learners.classes import ClassBook
 from isokern.learners.commits import BLOCK, blocks, commit, one_at_a_time, one_view
+from isokern.learners.linear import finite_scores
 from isokern.learners.parameters import check_class_weight, check_n_initial
 from isokern.learners.steps import CLASSIFIER_LOSSES, check_steps
 from isokern.learners.targets import Weights, pass_orders, read_labels, read_weights, some
@@ -29,8 +32,9 @@ class RivalClassifier(ClassifierMixin, BaseEstimator):
     """Online classifier of known classes that scales rows if asked and passes them to a model.
 
     A subclass returns its model from ``_new_model``: an object with ``learn``, ``score``, ``n_columns`` and ``clock``.
-    ``learn`` replaces attributes of the model and never changes what they refer to, so that a shallow copy can learn a
-    block before it is committed, while other threads score the original.
+    ``learn`` writes each row's scores before it is learned into the array ``scores``, if given. It replaces attributes
+    of the model and never changes what they refer to, so that a shallow copy can learn a block before it is committed,
+    while other threads score the original.
     Its ``kernel``, ``gamma`` and ``n_cells`` tell whether gamma must be learned from the first rows of a stream.
     """
 
@@ -68,16 +72,110 @@ class RivalClassifier(ClassifierMixin, BaseEstimator):
         self._learn(*self._read(X, y, classes, sample_weight))
         return self
 
+    @one_at_a_time
+    def partial_fit_predict(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        method: str = "predict",
+    ) -> NDArray[Any]:
+        """Learn the next rows of a stream, and return what was predicted for each of them before it was learned.
+
+        It stands for this loop, which is slow, and leaves the model of ``partial_fit``::
+
+            for i in range(len(X)):
+                answers.append(getattr(self, method)(X[i : i + 1]))
+                if y[i] is not None:
+                    self.partial_fit(X[i : i + 1], y[i : i + 1], classes)
+
+        Before the first row is learned, all scores are 0, and the answer is the first class. While rows are buffered
+        for ``n_initial``, it is the most frequent class so far.
+
+        Parameters
+        ----------
+        X, classes, sample_weight
+            Like those of ``partial_fit``.
+        y : array-like of shape (n,) or None
+            Labels. Rows whose label is missing (None, NaN or pandas' NA) are predicted, but not learned; if they take
+            turns with others, this takes about as long as the loop.
+        method : {"predict", "decision_function"}, default="predict"
+            Which answers to return.
+
+        Returns
+        -------
+        answers : ndarray
+            Those of ``method``, a row for each row of X.
+        """
+        self.check_parameters()
+        check_method(self, method)
+        labels, has_label = present_labels([None] * _num_samples(X) if y is None else y)
+        if not len(labels):
+            return self._answer_only(X, classes, method)
+        batch, answers, scores = self._read_to_answer(X, labels, has_label, classes, sample_weight)
+        self._learn(*batch, answers=answers)
+        return self._as_answers(scores, X, method)
+
     @all_or_nothing
     def _read(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Batch:
         """Return the rows still to be learned, in the form that the model takes."""
-        is_first = not hasattr(self, "n_features_in_")
-        table = read_rows(self, X, reset=is_first, min_rows=1)
+        table = self._table(X)
         batch = Batch(table, read_labels(self, y, table), read_weights(sample_weight, table))
-        book = ClassBook.of(batch.targets, classes, takes_new=False) if is_first else self.class_book_
-        self.class_book_ = book.meet(batch.targets, classes)
+        self._meet(batch.targets, classes)
         is_begun = hasattr(self, "model_")
         return batch._replace(table=self._mapped(table)) if is_begun else self._warm_up(batch)
+
+    @all_or_nothing
+    def _read_to_answer(
+        self, X: Any, labels: NDArray[Any], has_label: NDArray[np.bool_], classes: Any, sample_weight: Any
+    ) -> tuple[Batch, Answers, NDArray[np.float64]]:
+        """Return the rows still to be answered, in the form that the model takes, and all scores."""
+        table = self._table(X)
+        check_consistent_length(table, has_label)
+        targets, weights = read_labels(self, labels, table[has_label]), read_weights(sample_weight, table)
+        self._meet(targets, classes)
+        batch = Batch(table, spread(targets, has_label), weights)
+        answers = Answers.none(has_label, self.class_book_.n_columns)
+        n = 0 if hasattr(self, "model_") else self._answer_first(batch, answers)
+        rest = batch.some(slice(n, None))
+        if n < len(has_label):  # so there is a model now
+            rest = rest._replace(table=self._mapped(rest.table))
+        return rest, answers.after(n), answers.scores
+
+    def _answer_first(self, batch: Batch, answers: Answers) -> int:
+        """Answer the rows that come before there is a model, and warm up with them; return their number."""
+        book, held = self.class_book_, getattr(self, "warm_up_", WarmUp())
+        # A model without rows would answer 0, as the majority of no rows does.
+        n = answers.n_until(max(1, self._n_initial()) - held.n)
+        counts = book.frequencies(book.numbers(held.joined().targets)) if held.n else np.zeros_like(book.counts)
+        answers.take_majority(book, book.numbers(batch.targets[:n]), counts)
+        self._warm_up(batch.some(slice(n)).some(answers.has_label[:n]))
+        return n
+
+    def _answer_only(self, X: Any, classes: Any, method: str) -> NDArray[Any]:
+        """Answer rows none of which is learned."""
+        if hasattr(self, "class_book_"):
+            return getattr(self, method)(X)
+        if classes is None:
+            raise NotFittedError(
+                f"This {type(self).__name__} is not fitted yet: y must have a label, or classes must be given."
+            )
+        view: Self = private(self)
+        view.class_book_ = ClassBook.of(np.asarray(classes), classes, takes_new=False)
+        n = read_rows(view, X, reset=True, min_rows=1).shape[0]
+        return view._as_answers(np.zeros((n, view.class_book_.n_columns)), X, method)
+
+    def _table(self, X: Any) -> Any:
+        """Return the validated rows of a stream."""
+        return read_rows(self, X, reset=not hasattr(self, "n_features_in_"), min_rows=1)
+
+    def _meet(self, labels: NDArray[Any], classes: Any) -> None:
+        """Keep the classes of the first rows of a stream; raise if later ones have others."""
+        is_first = not hasattr(self, "class_book_")
+        book = ClassBook.of(labels, classes, takes_new=False) if is_first else self.class_book_
+        self.class_book_ = book.meet(labels, classes)
 
     def _warm_up(self, batch: Batch) -> Batch:
         """Buffer the first rows of a stream; with enough, make the model. Return the rows still to be learned."""
@@ -106,17 +204,31 @@ class RivalClassifier(ClassifierMixin, BaseEstimator):
         """Return a table in the form that the model takes."""
         return check_defined(self, table if self.scaling_ is None else self.scaling_.apply_table(table))
 
-    def _learn(self, rows: Any, labels: NDArray[Any], weights: Weights, *, is_new: bool = True) -> None:
+    def _learn(
+        self,
+        rows: Any,
+        labels: NDArray[Any],
+        weights: Weights,
+        *,
+        is_new: bool = True,
+        answers: Answers | None = None,
+    ) -> None:
         """Learn rows block by block, each in a copy that is then committed.
 
-        ``is_new`` tells whether the rows are learned for the first time.
+        ``is_new`` tells whether the rows are learned for the first time; ``answers`` receives their scores before that.
         """
-        for part in blocks(len(labels)):
+        for part in blocks(len(labels)) if answers is None else answers.runs():
+            scores = None if answers is None else answers.scores[part]
+            if answers is not None and not answers.has_label[part.start]:
+                answers.scores[part] = self.model_.score(rows[part], n_threads(self.n_jobs))
+                continue
             book, model = self.class_book_, private(self.model_)
             numbers = book.numbers(labels[part])
             factors = book.row_factors(numbers, some(weights, part), self.class_weight)
             rule = _core.Rule(self.loss, 0.0, "constant", self.learning_rate, 0.0, [0] * book.n_columns, is_new)
-            model.learn(rows[part], book.targets(numbers), factors, rule)
+            model.learn(rows[part], book.targets(numbers), factors, rule, scores=scores)
+            if scores is not None:
+                finite_scores(scores)
             commit(self, model_=model, class_book_=book.counting(numbers))
 
     def _n_initial(self) -> int:
@@ -138,6 +250,12 @@ class RivalClassifier(ClassifierMixin, BaseEstimator):
             held = book.numbers(self.warm_up_.joined().targets)
             scores = book.majority_scores(table.shape[0], book.frequencies(held))
         return engine_of(X).to_library(scores, X)
+
+    def _as_answers(self, scores: NDArray[np.float64], X: Any, method: str) -> Any:
+        """Return what ``method`` returns for rows of these scores, (n, n_columns)."""
+        engine = engine_of(X)
+        answers = engine.to_library(self.class_book_.of_classes(scores), X)
+        return engine.labels(answers, self.classes_) if method == "predict" else answers
 
     @one_view
     def predict(self, X: ArrayLike) -> NDArray[Any]:

@@ -24,8 +24,8 @@ class Batch(NamedTuple):
     targets: NDArray[Any]
     weights: Weights
 
-    def some(self, rows: slice) -> Batch:
-        """Return some of the rows."""
+    def some(self, rows: Any) -> Batch:
+        """Return some of the rows, given as a slice or a mask."""
         return Batch(self.table[rows], self.targets[rows], None if self.weights is None else self.weights[rows])
 
     def copy(self) -> Batch:
