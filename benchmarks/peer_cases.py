@@ -235,7 +235,7 @@ def learn_along(learner, stream):
 
 def our_stream(stream, seed=0):
     learner = IKOGDClassifier(n_cells=256, n_initial=1000, n_jobs=THREADS, random_state=seed)
-    *_, last = prequential(learner, stream)
+    *_, last = prequential(learner, stream, protocol="blocks")
     return last.accuracy
 
 

@@ -29,7 +29,7 @@ from command_line import (
 from isokern.cli import _show
 from isokern.cli._method import METHODS
 from isokern.data import blocks, write_libsvm
-from isokern.evaluation import prequential
+from isokern.evaluation import Prequential, prequential
 
 RUN = ("--initial", 100, "--block", 50, "--threads", 1)
 
@@ -42,9 +42,11 @@ def folder(tmp_path):
 
 
 def assert_equals_python(folder, arguments, learner, X, y, *, rtol=0, **options):
-    """Check that a run writes the records, predictions and model of ``prequential``; return the model."""
+    """Check that a run writes the records, predictions and model of ``Prequential``; return the names of columns."""
     succeed(folder, "stream", *arguments, *RUN, *OUTPUTS)
-    records = list(prequential(learner, blocks(X, y, 50, initial=100), **options))
+    twin = Prequential(learner, **options)
+    records = [twin.learn(X[:100], y[:100]), *(twin.step(*block) for block in blocks(X[100:], y[100:], 50))]
+    twin.finish()
     numbers = json.dumps([without_times(record.as_dict()) for record in records])
     assert read_records(folder / "records") == json.loads(numbers, parse_constant=lambda nan: None)
     predictions = [record.predictions for record in records if record.predictions is not None]
@@ -55,10 +57,28 @@ def assert_equals_python(folder, arguments, learner, X, y, *, rtol=0, **options)
     return names
 
 
+@pytest.mark.parametrize("protocol", ["rows", "blocks"])
 @pytest.mark.parametrize("method", [method for method in METHODS if method != "ik-svm"])
-def test_every_online_learner_does_as_in_python(method, folder):
+def test_every_online_learner_does_as_in_python(method, protocol, folder):
     learner = METHODS[method](n_initial=100, random_state=0)
-    assert_equals_python(folder, ("rows.txt", "--method", method), learner, *make_table(), rtol=1e-9)
+    arguments = ("rows.txt", "--method", method, "--protocol", protocol)
+    assert_equals_python(folder, arguments, learner, *make_table(), rtol=1e-9, protocol=protocol)
+
+
+PROTOCOLS = {
+    "rows": ((), "500"),
+    "blocks": (("--protocol", "blocks"), "500"),
+    "blocks, late labels": (("--delay", 1), "450"),
+}
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_records_and_facts_name_the_protocol(name, folder):
+    (options, n_seen), protocol = PROTOCOLS[name], name.split(",")[0]
+    outputs = ("--method", "fogd", "--metrics", "auc", "--records", "records")
+    facts = succeed(folder, "stream", "rows.txt", *RUN, *outputs, *options).facts
+    assert (facts["protocol"], facts["rows"], facts["n_seen"]) == (protocol, "600", n_seen)
+    assert {record["protocol"] for record in read_records(folder / "records")} == {protocol}
 
 
 def test_rows_are_scaled_to_the_range_of_the_initial_ones(folder):
@@ -241,6 +261,7 @@ MISTAKES = {
     "rows.txt --out none/model": "--out must be in a folder that exists",
     "rows.txt --records none/records": "none/records",
     "rows.txt --metrics bogus": "--metrics must be",
+    "rows.txt --protocol bogus": '--protocol must be "rows" or "blocks"; got \'bogus\'.',
     "rows.csv": "--label must name the label column of rows.csv.",
     "missing.txt": "missing.txt",
     "empty.txt": "empty.txt must have rows; got none.",

@@ -21,12 +21,16 @@ from sklearn.naive_bayes import BernoulliNB, GaussianNB
 from sklearn.svm import SVC, LinearSVC
 
 import isokern
-from isokern import IKSVC, IKOGDClassifier, IKOGDClassifierCV, IKOGDRegressor, IsolationKernel, persistence
+from isokern import IKSVC, IKOGDClassifier, IKOGDClassifierCV, IKOGDRegressor, IsolationKernel, evaluation, persistence
 from isokern.data import blocks
-from isokern.evaluation import Prequential, holdout, measure, prequential
+from isokern.evaluation import holdout, measure
 from isokern.evaluation.learner import Block
 from isokern.partitionings import IsolationTrees
 from learning import SMALL, make_rows, same_model, stream_learner
+
+# Block by block; test_evaluation_rows.py has the tests of the other protocol.
+prequential = partial(evaluation.prequential, protocol="blocks")
+Prequential = partial(evaluation.Prequential, protocol="blocks")
 
 LEARNERS = {
     "IK-OGD": stream_learner,
@@ -127,8 +131,9 @@ def test_a_record_as_a_dict_is_plain_numbers():
     *_, record = prequential(stream_learner(), make_blocks(), metrics=["kappa", "auc"])
     numbers = record.as_dict()
     assert json.loads(json.dumps(numbers)) == numbers
+    assert numbers["protocol"] == "blocks"
     assert list(numbers) == [
-        *("n_seen", "n_labelled", "n_correct", "accuracy", "block_accuracy"),
+        *("protocol", "n_seen", "n_labelled", "n_correct", "accuracy", "block_accuracy"),
         *("map_seconds", "predict_seconds", "learn_seconds", "n_support", "kappa", "auc"),
     ]
 

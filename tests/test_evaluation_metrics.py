@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -26,11 +27,13 @@ from sklearn.metrics import (
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import label_binarize
 
-from isokern import IKSVC, IKOGDClassifier, IKOGDRegressor
+from isokern import IKSVC, IKOGDClassifier, IKOGDRegressor, evaluation
 from isokern.data import blocks
-from isokern.evaluation import holdout, measure, prequential
+from isokern.evaluation import holdout, measure
 from isokern.evaluation.counters import score_bins
 from learning import SMALL, make_rows
+
+prequential = partial(evaluation.prequential, protocol="blocks")
 
 ALL = ["balanced_accuracy", "f1", "kappa", "log_loss", "calibration_error", "auc", "average_precision"]
 

@@ -78,11 +78,13 @@ class Run:
             self._lock.close()
 
     def take(self, X: Any, y: Any) -> Record:
-        """Predict a block, then learn it."""
+        """Predict and learn a block; the initial one is only learned."""
         checksums = _checksums(X, y, self.checksums)
         if self.n_rows == 0 and hasattr(self.learner, "cv"):
             self.learner.fit(*labelled(X, y))  # the initial rows choose the number of cells
             record = self.evaluation.step(X[:0], y[:0])
+        elif self.n_rows == 0:
+            record = self.evaluation.learn(X, y)
         else:
             record = self.evaluation.step(X, y)
         self.n_rows, self.checksums, self.is_done = self.n_rows + X.shape[0], checksums, False
@@ -165,7 +167,8 @@ class Run:
             setattr(self, name, state[name])
 
     def _evaluation_of(self, learner: Any) -> Prequential:
-        return Prequential(learner, **{name: self.settings[name] for name in ("classes", "delay", "metrics")})
+        names = ("classes", "delay", "metrics", "protocol")
+        return Prequential(learner, **{name: self.settings[name] for name in names})
 
 
 def _checksums(X: Any, y: Any, before: list[int]) -> list[int]:

@@ -51,7 +51,7 @@ def _race(stream: Iterator[tuple[Any, Any]], *, n_initial: int, classes: Any, n_
         "NOGD": NOGDClassifier(n_initial=n_initial, random_state=0),
         "linear SGD": SGDClassifier(random_state=0),
     }
-    runs = {name: Prequential(learner, classes=list(classes)) for name, learner in learners.items()}
+    runs = {name: Prequential(learner, classes=list(classes), protocol="blocks") for name, learner in learners.items()}
     seconds = dict.fromkeys(runs, 0.0)
     curves: dict[str, Curve] = {name: [] for name in runs}
     n_seen = 0

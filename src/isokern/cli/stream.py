@@ -37,6 +37,10 @@ def stream(
     ] = 10_000,
     block: Block = 1000,
     delay: Annotated[int, _option(min=0, help="Blocks by which labels are late.")] = 0,
+    protocol: Annotated[
+        str,
+        _option(help="rows: predict each row right before it is learned; blocks: a block at a time, as in the paper."),
+    ] = "rows",
     metrics: Metrics = "",
     classes: Annotated[str | None, _option(help="All classes, as a,b,c, if the initial rows may lack one.")] = None,
     records: Annotated[
@@ -53,7 +57,7 @@ def stream(
     learning: Learning,
     source: Input,
 ) -> None:
-    """Predict each block of a stream, then learn it (prequential evaluation).
+    """Predict each row of a stream, then learn it (prequential evaluation, test-then-train).
 
     Example: isokern stream covtype.xz --checkpoint run1 --out covtype.isokern
 
@@ -79,6 +83,7 @@ def stream(
         "initial": initial,
         "block": block,
         "delay": delay,
+        "protocol": protocol,
         "metrics": listed(metrics),
         "classes": None if classes is None else _parsed_labels(classes),
         "input": [source.kind, source.label, source.chosen_columns, source.is_dense],

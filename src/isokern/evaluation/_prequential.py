@@ -1,9 +1,10 @@
-"""Evaluate a learner along a stream: predict each block, then learn it."""
+"""Evaluate a learner along a stream: predict each row or block, then learn it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -11,11 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import _num_samples
 
-from isokern.checks import is_integer
+from isokern.checks import is_integer, one_of
 from isokern.evaluation.labels import as_pair, checked_block
 from isokern.evaluation.learner import (
     Block,
     Outputs,
+    answered,
+    answering_method,
     as_learner,
     learns_numbers,
     map_of,
@@ -28,6 +31,8 @@ from isokern.evaluation.metrics import CLASSIFICATION, Metrics
 from isokern.evaluation.records import Record
 from isokern.parts import is_count, need
 
+PROTOCOLS = ("rows", "blocks")
+
 
 class Prequential:
     """Evaluate a learner block by block; the evaluation can be saved and resumed between blocks.
@@ -36,8 +41,14 @@ class Prequential:
 
     Parameters
     ----------
-    learner, classes, delay, metrics
+    learner, classes, delay, metrics, protocol
         See :func:`prequential`.
+
+    Attributes
+    ----------
+    learner : estimator
+    protocol : {"rows", "blocks"}
+        The protocol in use.
 
     Examples
     --------
@@ -57,13 +68,23 @@ class Prequential:
     _NEEDS, _CURE = "partial_fit", " Use holdout for learners that only have fit."
 
     def __init__(
-        self, learner: Any, *, classes: ArrayLike | None = None, delay: int = 0, metrics: str | Iterable[str] = ()
+        self,
+        learner: Any,
+        *,
+        classes: ArrayLike | None = None,
+        delay: int = 0,
+        metrics: str | Iterable[str] = (),
+        protocol: str = "rows",
     ) -> None:
         self.learner = as_learner(learner)
         if not hasattr(self.learner, self._NEEDS):
             raise ValueError(f"learner must have {self._NEEDS} or learn_one; got {type(learner).__name__}.{self._CURE}")
         if not is_integer(delay, at_least=0):
             raise ValueError(f"delay must be an integer of at least 0; got {delay!r}.")
+        if protocol not in PROTOCOLS:
+            raise ValueError(f"protocol must be {one_of(PROTOCOLS)}; got {protocol!r}.")
+        can_answer_rows = hasattr(self.learner, "partial_fit_predict") and delay == 0
+        self.protocol = protocol if can_answer_rows else "blocks"
         self._is_regressor = learns_numbers(self.learner)
         if self._is_regressor and classes is not None:
             raise ValueError(f"classes must be None for a regressor, {type(learner).__name__}; got {classes!r}.")
@@ -74,7 +95,9 @@ class Prequential:
         self._waiting: list[tuple[Block, NDArray[Any]]] = []
 
     def step(self, X: ArrayLike, y: ArrayLike | None) -> Record:
-        """Predict a block, measure the predictions, then learn the block, or the one that is ``delay`` blocks older.
+        """Predict and learn a block by the protocol, and measure the predictions.
+
+        With a delay, the block that is learned is ``delay`` blocks older.
 
         Parameters
         ----------
@@ -90,10 +113,51 @@ class Prequential:
         rows, labels, has_label = checked_block(X, y)
         if not len(has_label):
             return self._record()
+        if self.protocol == "rows":
+            return self._step_by_rows(rows, y, labels, has_label)
+        return self._step_by_block(rows, labels, has_label)
+
+    def learn(self, X: ArrayLike, y: ArrayLike | None) -> Record:
+        """Learn a block without predicting it, as the first rows that a map is drawn from.
+
+        Parameters
+        ----------
+        X, y
+            See :meth:`step`.
+
+        Returns
+        -------
+        record : Record
+            Without predictions.
+        """
+        rows, labels, has_label = checked_block(X, y)
+        if not len(has_label):
+            return self._record()
+        _, learn_seconds = timed(self._take_in, self._labelled(Block(rows), has_label), labels)
+        return self._record(learn_seconds=learn_seconds)
+
+    def _step_by_rows(
+        self, rows: Any, y: ArrayLike | None, labels: NDArray[Any], has_label: NDArray[np.bool_]
+    ) -> Record:
+        """Predict each row right before it is learned."""
+        method = answering_method(self.learner, labels, self._classes, self._metrics.needs)
+        targets = np.full(len(has_label), np.nan) if y is None else y
+        options = self._classes_if_first() | {"method": method}
+        try:
+            answers, seconds = timed(partial(self.learner.partial_fit_predict, rows, targets, **options))
+        except NotFittedError:  # neither labels nor classes so far
+            return self._record()
+        self._has_learned |= bool(len(labels))
+        given = answered(self.learner, np.asarray(answers), method)
+        block_accuracy = self._count(labels, given.of(has_label)) if len(labels) else math.nan
+        self._totals["n_seen"] += len(has_label)
+        return self._record(given.predictions, block_accuracy, learn_seconds=seconds)
+
+    def _step_by_block(self, rows: Any, labels: NDArray[Any], has_label: NDArray[np.bool_]) -> Record:
+        """Predict a block with what was learned before it, then learn it or an older one."""
         block, map_seconds = timed(mapped, self.learner, rows)
         predictions, predict_seconds = timed(self._predict, block)
-        # A block that waits for its labels must be a copy: the caller may reuse the memory for the next block.
-        labelled = block.take(has_label) if self._delay or not has_label.all() else block
+        labelled = self._labelled(block, has_label)
         given = None
         if predictions is not None and len(labels):
             given = outputs(self.learner, labelled, predictions[has_label], self._metrics.needs)
@@ -130,6 +194,7 @@ class Prequential:
             **self._totals,
             "has_learned": self._has_learned,
             "delay": self._delay,
+            "protocol": self.protocol,
             "metrics": list(self._metrics.names),
             "counters": self._metrics.state(),
             "waiting": [{"block": block.state(), "labels": labels} for block, labels in self._waiting],
@@ -148,7 +213,7 @@ class Prequential:
         self
         """
         need(isinstance(state, dict) and state.keys() == self.state().keys(), "state must be that of an evaluation")
-        for name, value in (("delay", self._delay), ("metrics", self._metrics.names)):
+        for name, value in (("delay", self._delay), ("protocol", self.protocol), ("metrics", self._metrics.names)):
             if value != state[name]:
                 raise ValueError(f"{name} must be {state[name]!r}, as in the saved evaluation; got {value!r}.")
         totals = {name: state[name] for name in self._totals}
@@ -177,6 +242,11 @@ class Prequential:
         except NotFittedError:
             return None
 
+    def _labelled(self, block: Block, has_label: NDArray[np.bool_]) -> Block:
+        """Return the rows that have a label."""
+        # A block that waits for its labels must be a copy: the caller may reuse the memory for the next block.
+        return block.take(has_label) if self._delay or not has_label.all() else block
+
     def _take_in(self, block: Block, labels: NDArray[Any]) -> None:
         """Put a block in the queue, and learn the oldest one if its labels have arrived."""
         waiting = [*self._waiting, (block, labels)]
@@ -187,9 +257,11 @@ class Prequential:
     def _learn(self, block: Block, labels: NDArray[Any]) -> None:
         if not len(labels):
             return
-        first = {} if self._has_learned or self._classes is None else {"classes": self._classes}
-        block.call(self.learner, "partial_fit", labels, **first)
+        block.call(self.learner, "partial_fit", labels, **self._classes_if_first())
         self._has_learned = True
+
+    def _classes_if_first(self) -> dict[str, Any]:
+        return {} if self._has_learned or self._classes is None else {"classes": self._classes}
 
     def _count(self, labels: NDArray[Any], given: Outputs | None) -> float:
         """Add rows with labels to the totals, and return the accuracy of these rows."""
@@ -212,6 +284,7 @@ class Prequential:
         n_labelled, n_correct = self._totals["n_labelled"], self._totals["n_correct"]
         accuracy = n_correct / n_labelled if n_labelled else math.nan
         return Record(
+            protocol=self.protocol,
             n_seen=self._totals["n_seen"],
             n_labelled=n_labelled,
             n_correct=None if self._is_regressor else n_correct,
@@ -230,6 +303,9 @@ class _Measured(Prequential):
     """Evaluate a fitted learner, which learns nothing more."""
 
     _NEEDS, _CURE = "predict", ""
+
+    def __init__(self, learner: Any, *, metrics: str | Iterable[str]) -> None:
+        super().__init__(learner, metrics=metrics, protocol="blocks")
 
     def _predict(self, block: Block) -> NDArray[Any]:
         predictions = super()._predict(block)
@@ -278,10 +354,19 @@ def prequential(
     classes: ArrayLike | None = None,
     delay: int = 0,
     metrics: str | Iterable[str] = (),
+    protocol: str = "rows",
 ) -> Iterator[Record]:
-    """Predict each block of a stream with what was learned before it, then learn it; yield one record per block.
+    """Predict each row of a stream with what was learned before it, then learn it; yield one record per block.
 
-    It stands for this loop, in which a learner on the Isolation Kernel maps each row only once::
+    It stands for this loop, which is also called test-then-train::
+
+        for X, y in blocks:
+            n_correct += np.sum(learner.partial_fit_predict(X, y) == y)  # each row before it is learned
+            n_labelled += len(y)
+            yield n_correct / n_labelled
+
+    With ``protocol="blocks"``, as in the paper, it stands for this one, in which a learner on the Isolation Kernel maps
+    each row only once, and which tells less of a learner that adapts fast::
 
         for X, y in blocks:
             n_correct += np.sum(learner.predict(X) == y)
@@ -289,8 +374,9 @@ def prequential(
             learner.partial_fit(X, y)
             yield n_correct / n_labelled
 
-    A block that comes before the learner is fitted is learned, but neither predicted nor counted. Rows without a label
-    are predicted, but neither counted nor learned. Empty blocks are skipped.
+    There, a block that comes before the learner is fitted is learned, but neither predicted nor counted; row by row,
+    all rows are predicted. Rows without a label are predicted, but neither counted nor learned. Empty blocks are
+    skipped.
 
     Parameters
     ----------
@@ -319,6 +405,12 @@ def prequential(
 
         For regressors: "mae", "rmse" and "r2", which are all measured if none is named.
 
+        Row by row, one method of the learner answers for all metrics: if any of them needs probabilities, "auc" and
+        "average_precision" are those of probabilities, and a class has probability 0 before its first row.
+    protocol : {"rows", "blocks"}, default="rows"
+        Whether to predict row by row or block by block. Learners without ``partial_fit_predict``, and those with a
+        delay, are evaluated block by block; the records tell.
+
     Yields
     ------
     record : Record
@@ -331,16 +423,25 @@ def prequential(
     >>> X, y = load_digits(return_X_y=True)
     >>> blocks = ((X[i : i + 300], y[i : i + 300]) for i in range(0, 1500, 300))
     >>> learner = IKOGDClassifier(n_initial=300, random_state=0)
-    >>> for record in prequential(learner, blocks, metrics="kappa"):
+    >>> for record in prequential(learner, blocks, metrics="kappa", protocol="blocks"):
     ...     print(record.n_seen, record.accuracy > 0.7)
     0 False
     300 True
     600 True
     900 True
     1200 True
+
+    Row by row, every row is predicted:
+
+    >>> from isokern import FOGDClassifier
+    >>> learner = FOGDClassifier(n_initial=100, random_state=0)
+    >>> *_, record = prequential(learner, [(X[:900], y[:900]), (X[900:], y[900:])])
+    >>> record.protocol, record.n_seen, record.accuracy > 0.7
+    ('rows', 1797, True)
     """
     # Not a generator itself, so that wrong arguments raise at once.
-    return _records(Prequential(learner, classes=classes, delay=delay, metrics=metrics), blocks)
+    run = Prequential(learner, classes=classes, delay=delay, metrics=metrics, protocol=protocol)
+    return _records(run, blocks)
 
 
 def _records(run: Prequential, blocks: Iterable[tuple[Any, Any]]) -> Iterator[Record]:

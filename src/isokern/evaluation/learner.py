@@ -16,6 +16,7 @@ from sklearn.base import is_regressor
 from sklearn.utils import _safe_indexing
 
 from isokern.checks import one_of
+from isokern.engines import CORE
 from isokern.evaluation.one_by_one import OneByOne
 from isokern.frames import is_missing
 from isokern.learners import IKOGDClassifier, IKOGDClassifierCV, IKOGDRegressor
@@ -99,6 +100,11 @@ class Outputs(NamedTuple):
     scores: NDArray[np.float64] | None
     probabilities: NDArray[np.float64] | None
 
+    def of(self, rows: Any) -> Self:
+        """Return the outputs of some rows."""
+        scores, probabilities = (None if part is None else part[rows] for part in (self.scores, self.probabilities))
+        return self._replace(predictions=self.predictions[rows], scores=scores, probabilities=probabilities)
+
 
 def as_learner(learner: Any) -> Any:
     """Return a learner of blocks; wrap a model that learns one row at a time."""
@@ -141,12 +147,35 @@ def outputs(learner: Any, block: Block, predictions: NDArray[Any], needs: set[st
     return Outputs(classes, predictions, scores, probabilities)
 
 
+def answering_method(learner: Any, labels: NDArray[Any], classes: Any, needs: set[str]) -> str:
+    """Return the method whose answers tell the predictions of rows and all that metrics need."""
+    if not needs & {"scores", "probabilities"}:
+        return "predict"
+    known = getattr(learner, "classes_", () if classes is None else classes)
+    n_classes = len({*np.asarray(known).tolist(), *labels.tolist()})
+    can_score = hasattr(learner, "decision_function") and (n_classes <= 2 or not hasattr(learner, "predict_proba"))
+    return "decision_function" if "probabilities" not in needs and can_score else "predict_proba"
+
+
+def answered(learner: Any, answers: NDArray[Any], method: str) -> Outputs:
+    """Return the outputs that the answers of a method tell."""
+    if method == "predict":
+        return Outputs(getattr(learner, "classes_", None), answers, None, None)
+    predictions = CORE.labels(answers, learner.classes_)
+    if method == "decision_function":
+        return Outputs(learner.classes_, predictions, answers, None)
+    return Outputs(learner.classes_, predictions, _as_scores(answers), answers)
+
+
 def _scores(learner: Any, block: Block) -> NDArray[np.float64]:
     # As scikit-learn's scorers "roc_auc" and "roc_auc_ovr": scores of two classes, probabilities of more.
     has_more = len(getattr(learner, "classes_", ())) > 2 and hasattr(learner, "predict_proba")
     if hasattr(learner, "decision_function") and not has_more:
         return np.asarray(block.call(learner, "decision_function"), dtype=np.float64)
-    probabilities = np.asarray(block.call(learner, "predict_proba"), dtype=np.float64)
+    return _as_scores(np.asarray(block.call(learner, "predict_proba"), dtype=np.float64))
+
+
+def _as_scores(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
     # Scores are ranked with relative precision. The logit keeps probabilities near 1 as distinct as those near 0;
     # it is between -745 and 37, except at 0 and 1, where it is infinite.
     return logit(probabilities.clip(0, 1)).clip(-1e3, 1e3)

@@ -25,6 +25,8 @@ class Record(Numbers):
 
     Attributes
     ----------
+    protocol : {"rows", "blocks"}
+        Whether each row was predicted right before it was learned, or each block, see :func:`prequential`.
     n_seen : int
         Rows predicted so far.
     n_labelled : int
@@ -34,8 +36,8 @@ class Record(Numbers):
     accuracy, block_accuracy : float or None
         Accuracy on the rows with labels, so far and in this block; NaN if there are none.
     map_seconds, predict_seconds, learn_seconds : float
-        Time spent on this block. Learners that do not learn from cells map within predicting and learning. With a
-        delay, ``learn_seconds`` is that of the block whose labels have arrived.
+        Time spent on this block. Learners that do not learn from cells map within predicting and learning. Row by row,
+        all of it is ``learn_seconds``. With a delay, ``learn_seconds`` is that of the block whose labels have arrived.
     n_support : int or None
         The learner's support vectors after this block, if it counts them.
     metrics : dict of str to float
@@ -44,6 +46,7 @@ class Record(Numbers):
         The prediction for each row of the block; None if the learner was not fitted yet.
     """
 
+    protocol: str
     n_seen: int
     n_labelled: int
     n_correct: int | None

@@ -109,7 +109,7 @@ def _follow(
     steps: list[tuple[float, float, float, float]] = []
     if not _learn_initial(learner, stream, is_over):
         return steps, False
-    run = Prequential(learner)
+    run = Prequential(learner, protocol="blocks")
     for X, y in stream.blocks():
         if is_over():
             return steps, False
