@@ -312,7 +312,7 @@ def support_vectors():
     X, y = covertype(), load("covertype")[1][:100_000]
     kernel = fitted(X, "tree", 1024)
     cells, features = kernel.apply(X), kernel.transform(X)
-    ours = IKSVC(kernel=kernel, tol=0.1, random_state=0, n_jobs=THREADS)
+    ours = IKSVC(kernel=kernel, C=1.0, tol=0.1, random_state=0, n_jobs=THREADS)
     theirs = LinearSVC(tol=0.1, dual=True, random_state=0)
     signs = np.where(y == np.unique(y)[1], 1.0, -1.0)
     ours.fit_cells(cells, y)

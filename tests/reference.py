@@ -515,24 +515,49 @@ def standardised_targets(y, weights):
     return residuals, units
 
 
-def solve_svm(cells, starts, y, costs, *, is_squared, intercept, tolerance, max_iter, seed, column=0):
-    """Return (weights, intercept, alpha, number of passes) of an SVM by dual coordinate descent; y is -1 or +1."""
-    (n, t), draws = cells.shape, Draws(stream_key(seed, 3, column))
-    w, b, alpha = np.zeros(starts[-1]), 0.0, np.zeros(n)
-    rows = [r for r in range(n) if costs[r] > 0]
-    n_active, below, above = len(rows), -np.inf, np.inf
+def solve_svm(
+    cells,
+    starts,
+    y,
+    costs,
+    *,
+    is_squared,
+    intercept,
+    tolerance,
+    max_iter,
+    seed,
+    column=0,
+    shares=(1.0,),
+    linear=None,
+    which=None,
+    start=None,
+    gain=0.0,
+):
+    """Return (weights, intercept, alpha, number of passes) of an SVM by dual coordinate descent; y is -1 or +1.
+
+    ``shares`` are those of the scales; weights of ``linear`` columns follow those of the cells. ``which`` are the rows
+    that take part, and ``start`` is (weights, intercept, alpha) of another solution. ``gain`` of the objective stops.
+    """
+    (n, width), draws = cells.shape, Draws(stream_key(seed, 3, column))
+    shares = np.asarray(shares, dtype=np.float32).astype(float)
+    t, linear = width // len(shares), np.zeros((n, 0)) if linear is None else linear.astype(float)
+    start = (np.zeros(starts[-1] + linear.shape[1]), 0.0, np.zeros(n)) if start is None else start
+    w, b, alpha = start[0].copy(), start[1], start[2].copy()
+    rows = [r for r in (range(n) if which is None else which) if costs[r] > 0]
+    squares = np.tile(shares**2, t)
+    sizes = [sum([*(shares**2 if t else []), *linear[r] ** 2]) for r in range(n)]  # K(x, x)
+    n_active, below, above, total = len(rows), -np.inf, np.inf, sum(alpha[rows].tolist())
     for n_iter in range(1, max_iter + 1):
         for k in range(n_active):
             other = k + draws.below(n_active - k)
             rows[k], rows[other] = rows[other], rows[k]
-        projected, k = [], 0
+        projected, k, gained = [], 0, 0.0
         while k < n_active:
             r = rows[k]
             diagonal, upper = (0.5 / costs[r], np.inf) if is_squared else (0.0, costs[r])
             places = starts[:-1] + cells[r]
-            # Four partial sums, as in the core.
-            parts = [sum(w[places[i::4]].tolist()) for i in range(4)]
-            f = ((parts[0] + parts[1]) + (parts[2] + parts[3])) * (1.0 / t) + b
+            paths = [sum(path) for path in w[places].reshape(t, len(shares)).tolist()]
+            f = in_four_parts(paths) * (1.0 / t if t else 0.0) + in_four_parts(linear[r] * w[starts[-1] :]) + b
             gradient = y[r] * f - 1.0 + diagonal * alpha[r]
             if (alpha[r] == 0 and gradient > above) or (alpha[r] == upper and gradient < below):
                 n_active -= 1
@@ -541,11 +566,17 @@ def solve_svm(cells, starts, y, costs, *, is_squared, intercept, tolerance, max_
             is_stuck = (alpha[r] == 0 and gradient > 0) or (alpha[r] == upper and gradient < 0)
             projected.append(0.0 if is_stuck else gradient)
             if abs(projected[-1]) > 1e-12:
-                before = alpha[r]
-                alpha[r] = min(max(before - gradient / (1.0 + intercept + diagonal), 0.0), upper)
-                w[places] += (alpha[r] - before) * y[r]
-                b += (alpha[r] - before) * y[r] * intercept
+                before, curvature = alpha[r], sizes[r] + intercept + diagonal
+                alpha[r] = min(max(before - gradient / curvature, 0.0), upper)
+                change = alpha[r] - before
+                total += change
+                gained -= change * (gradient + 0.5 * curvature * change)
+                w[places] += change * y[r] * squares
+                w[starts[-1] :] += change * y[r] * linear[r]
+                b += change * y[r] * intercept
             k += 1
+        if gained < gain * 0.5 * total:
+            return w, b, alpha, n_iter
         lowest, highest = min(projected, default=np.inf), max(projected, default=-np.inf)
         if highest - lowest > tolerance:
             below, above = lowest if lowest < 0 else -np.inf, highest if highest > 0 else np.inf

@@ -1,4 +1,4 @@
-// Python bindings of the learners on cells: primal, dual and SVM (primal.hpp, dual.hpp, svm.hpp).
+// Python bindings of the learners on cells: primal and dual (primal.hpp, dual.hpp).
 //
 // In: NumPy arrays of cells, starts, targets and weights. Out: the same arrays changed in place, or new ones. Shapes
 // are checked here, because the core trusts its arguments; cell numbers are not, callers check them once with
@@ -6,7 +6,6 @@
 #include "bindings/rules.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <mutex>
 #include <shared_mutex>
 #include <string>
@@ -16,7 +15,6 @@
 
 #include "online/dual.hpp"
 #include "online/primal.hpp"
-#include "online/svm.hpp"
 
 namespace isokern::bindings {
 namespace {
@@ -161,28 +159,6 @@ void score_dual(const Table<Cell> &cells, const Vector<std::int64_t> &starts, co
     isokern::score_dual(rows, vectors, clock, out, threads);
 }
 
-// Returns the weights (n_columns x n_cells, flattened), the intercepts and the numbers of passes.
-auto solve_svm(const CellsArgument &cells, const Vector<std::int64_t> &starts, const Vector<std::int32_t> &targets,
-               const OptionalVector &row_weights, std::int64_t n_columns, const SvmRule &rule, int threads) {
-    if (n_columns < 1 || targets.size() > std::numeric_limits<std::int32_t>::max())
-        throw std::invalid_argument("n_columns must be at least 1, and targets shorter than 2^31.");
-    std::vector<double> weights, intercepts(static_cast<std::size_t>(n_columns));
-    std::vector<std::int64_t> n_iter(static_cast<std::size_t>(n_columns));
-    std::visit(
-        [&](const auto &array) {
-            const auto rows = view(array, starts);
-            if (targets.size() != array.shape(0))
-                throw std::invalid_argument("targets must have one entry per row.");
-            const double *factors = view(row_weights, rows.n_rows);
-            weights.resize(static_cast<std::size_t>(n_columns * rows.n_cells()));
-            const nb::gil_scoped_release release;
-            isokern::solve_svm(rows, {targets.data()}, factors, rule, n_columns, weights.data(), intercepts.data(),
-                               n_iter.data(), threads);
-        },
-        cells);
-    return std::make_tuple(to_array(std::move(weights)), to_array(std::move(intercepts)), to_array(std::move(n_iter)));
-}
-
 // Whether every cell number is below its partitioning's number of cells.
 bool are_cells(const CellsArgument &cells, const Vector<std::int64_t> &starts) {
     return std::visit(
@@ -258,11 +234,6 @@ void register_online(nb::module_ &m) {
     m.def("after_fork_in_child", &after_fork_in_child);
     m.def("sum_by_cell", &sum_by_cell, "cells"_a.noconvert(), "starts"_a.noconvert(), "values"_a.noconvert(),
           "sums"_a.noconvert());
-    nb::class_<SvmRule>(m, "SvmRule")
-        .def(nb::init<bool, double, double, double, std::int64_t, std::uint64_t>(), "is_squared"_a, "cost"_a,
-             "intercept"_a, "tolerance"_a, "max_iter"_a, "seed"_a);
-    m.def("solve_svm", &solve_svm, "cells"_a.noconvert(), "starts"_a.noconvert(), "targets"_a.noconvert(),
-          "row_weights"_a.noconvert().none(), "n_columns"_a, "rule"_a, "threads"_a);
     m.def("are_cells", &are_cells, "cells"_a.noconvert(), "starts"_a.noconvert());
     register_dual<std::uint8_t>(m);
     register_dual<std::uint16_t>(m);

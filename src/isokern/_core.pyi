@@ -224,18 +224,23 @@ def score_dual(
 
 class SvmRule:
     def __init__(
-        self, is_squared: bool, cost: float, intercept: float, tolerance: float, max_iter: int, seed: int
+        self, is_squared: bool, cost: float, intercept: float, tolerance: float, gain: float, max_iter: int, seed: int
     ) -> None: ...
 
 def solve_svm(
-    cells: Cells,
-    starts: NDArray[np.int64],
+    cells: Cells | None,
+    starts: NDArray[np.int64] | None,
+    shares: NDArray[np.float32],
+    linear: Rows | None,
+    which: NDArray[np.int32],
     targets: NDArray[np.int32],
     row_weights: NDArray[np.float64] | None,
-    n_columns: int,
     rule: SvmRule,
+    weights: NDArray[np.float64],
+    intercepts: NDArray[np.float64],
+    alpha: NDArray[np.float64] | None,
     threads: int,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]: ...
+) -> NDArray[np.int64]: ...
 def are_cells(cells: Cells, starts: NDArray[np.int64]) -> bool: ...
 
 class KernelSpec:

@@ -27,7 +27,7 @@ from isokern.parts import Part, need
 from isokern.rows import FLOATS, CoreRows, as_scipy, core_rows, n_rows, row_blocks
 from isokern.scaling import Scaling
 
-_LARGEST_AUTO = 16384
+LARGEST_AUTO = 16384
 SCALE_RATIO = 1.25  # a scale's weight over that of the next coarser one
 
 
@@ -242,7 +242,7 @@ def draw_map(
 
 def auto_n_cells(n_rows: int) -> int:
     """Return the default number of cells: n_rows / 32, rounded to a power of two."""
-    return min(2 ** max(1, round(math.log2(max(n_rows, 64) / 32))), _LARGEST_AUTO)
+    return min(2 ** max(1, round(math.log2(max(n_rows, 64) / 32))), LARGEST_AUTO)
 
 
 def resolve_n_cells(n_cells: int | str, n_rows: int) -> int:

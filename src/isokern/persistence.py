@@ -42,6 +42,7 @@ from isokern.learners.one_vs_rest import OneVsRest
 from isokern.learners.race import Race
 from isokern.learners.residuals import Residuals
 from isokern.learners.scale_weights import ScaleWeights
+from isokern.learners.svm_choice import Chosen
 from isokern.learners.warm_up import WarmUp
 from isokern.learners.weights import CellWeights, SupportVectors
 from isokern.partitionings import IsolationTrees, VoronoiCells
@@ -54,7 +55,7 @@ Path = str | os.PathLike[str]
 ESTIMATORS: tuple[type, ...] = (IsolationKernel, *(getattr(learners, name) for name in learners.__all__))
 PARTS: tuple[type, ...] = (
     *(FittedMap, IsolationTrees, VoronoiCells, CsrRows, Scaling, Categories),
-    *(OneVsRest, Race, NumberRace, Selection, ScaleWeights, LinearTerm, Growth),
+    *(OneVsRest, Race, NumberRace, Selection, Chosen, ScaleWeights, LinearTerm, Growth),
     *(Residuals, Moments, ClassBook, ScoreWindow, WarmUp, Clock, CellWeights, SupportVectors),
     *(NamedKernel, KernelDual, BudgetedDual, Budget, *BUDGETS.values()),
     *(LinearModel, FourierModel, NystromModel, AdaRakerModel),

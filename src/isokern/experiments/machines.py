@@ -83,7 +83,7 @@ def train_liblinear(feature_map: Any, data: Dataset, seed: int) -> Measurements:
 
 def linear_machine(kernel: IsolationKernel, seed: int) -> IKSVC:
     """Return an unfitted machine for LIBLINEAR's problem on the cells of a kernel."""
-    return IKSVC(kernel=kernel, tol=settings.LIBLINEAR_TOLERANCE, random_state=seed)
+    return IKSVC(kernel=kernel, C=1.0, tol=settings.LIBLINEAR_TOLERANCE, random_state=seed)
 
 
 def cells_accuracy(machine: Any, cells: NDArray[Any], y: NDArray[np.int64]) -> float:
