@@ -74,7 +74,7 @@ DATA = {
     "friedman3": lambda: generated(sklearn.datasets.make_friedman3, 0.1),
     "covertype: elevation": lambda: column("covertype", 0, 100_000, 20_000),
     "adult: hours per week": lambda: table_column("adult", "hours_per_week"),
-    "letter: last column": lambda: column("letter", 16),
+    "letter: last column": lambda: column("letter", -1),
     "gas sensors: concentration": gas,
     "mnist: ink of the lower half": ink,
     "ijcnn1: column 12": lambda: column("ijcnn1", 11, 20_000, 20_000),

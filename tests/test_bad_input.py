@@ -71,7 +71,7 @@ BAD_PARAMETERS = [
     (IKOGDRegressor, "average", 'True, False or "auto"', ["yes", None]),
     (IKOGDRegressor, "linear", 'True, False or "auto"', ["yes"]),
     (IKOGDRegressor, "max_model_size", "None or a positive integer", [0, 2.5]),
-    (IKOGDRegressor, "n_scales", '"auto" or an integer', [0]),
+    (IKOGDRegressor, "n_scales", '"auto" or an integer of at least 1', [0]),
     (
         IKOGDRegressor,
         "quantiles",
@@ -201,7 +201,6 @@ BAD_ROWS = {
     "NaN in y": (lambda X, y, w: (X, np.where(y == 0, np.nan, y)), "NaN"),
     "no y": (lambda X, y, w: (X, None), "requires y to be passed, but the target y is None"),
     "too few y": (lambda X, y, w: (X, y[:-1]), "inconsistent numbers of samples"),
-    "two columns of y": (lambda X, y, w: (X, np.stack([y, y], axis=1)), "y should be a 1d array"),
     "a negative weight": (lambda X, y, w: (X, y, spoiled(w, -1.0)), "(?i)negative"),
     "weights of zero": (lambda X, y, w: (X, y, 0 * w), "(?i)zero"),
     "a weight of NaN": (lambda X, y, w: (X, y, spoiled(w, np.nan)), "NaN"),
@@ -211,7 +210,10 @@ BAD_FOR_RIVALS = {
     "NaN": (lambda X, y, w: (spoiled(X, np.nan), y), r"^X must be finite; got NaN in column 1, first in row 19\."),
     "words": (lambda X, y, w: (spoiled(X.astype(object), "a"), y), "^X must (hold numbers|be a number in column 1)"),
 }
-BAD_LABELS = {"continuous": (lambda X, y, w: (X, y + 0.5), "Unknown label type: continuous")}
+BAD_LABELS = {
+    "continuous": (lambda X, y, w: (X, y + 0.5), "Unknown label type: continuous"),
+    "two columns of y": (lambda X, y, w: (X, np.stack([y, y], axis=1)), "y should be a 1d array"),
+}
 BAD_TARGETS = {
     "infinite": (lambda X, y, w: (X, spoiled(1.0 * y, np.inf)), "^y must be finite; got inf first in row"),
     "text as targets": (lambda X, y, w: (X, np.full(len(y), "a")), "^y must be numbers for a regressor; got 'a'"),

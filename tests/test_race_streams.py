@@ -13,7 +13,7 @@ import pytest
 from scipy import sparse
 
 from isokern import IKOGDClassifier
-from isokern.learners import base_race, candidates, classifier, commits
+from isokern.learners import base_race, candidates, classifier, commits, on_cells
 from isokern.learners.candidates import FADE
 from isokern.learners.scale_weights import ScaleWeights
 from learning import FORMS, LOSSES, every, feed, make_rows, make_stream
@@ -294,7 +294,7 @@ def test_a_race_interrupted_at_the_end_of_a_stage_leaves_whole_blocks(monkeypatc
 
     torn = copy.deepcopy(first)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(classifier, "commit", stop)
+        patch.setattr(on_cells, "commit", stop)
         torn.partial_fit(X[60:80], y[60:80])
     check_torn(torn, states, X, y, 80)
 

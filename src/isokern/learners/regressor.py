@@ -28,7 +28,7 @@ from isokern.learners.warm_up import Batch, WarmUp
 from isokern.parts import need
 from isokern.rows import read_rows
 
-_MOST_PASSES = 10  # of fit
+_MOST_PASSES, _FEWEST_PASSES, _ROWS_OF_ALL_PASSES = 10, 3, 1_000_000  # of fit, which may make fewer
 _LINEAR_PASSES = 5  # times as many for a linear model, to which they cost little
 _LEAST_GAIN = 0.002  # of a pass, by which the error must fall for another one
 
@@ -71,8 +71,8 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         Whether to predict with the mean of the weights over all steps instead of the latest weights. "auto" leaves it
         to the race, whose candidates do not average; without a race it is True.
     n_passes : int or "auto", default="auto"
-        Number of passes of ``fit`` over the rows. "auto" makes up to ten, as long as each of them lowers the loss on a
-        tenth of the rows, which are learned at the end; without a race it is 1.
+        Number of passes of ``fit`` over the rows. "auto" makes up to ten (three of more than 250,000 rows), as long as
+        each of them lowers the loss on a tenth of the rows, which are learned at the end; without a race it is 1.
     learning_rate, shrinkage, shuffle, growth, n_initial, evaluation, n_jobs, random_state
         See :class:`IKOGDClassifier`. During the warm-up the mean target is predicted, or its quantiles.
 
@@ -340,7 +340,8 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         """Learn rows again, as long as that lowers the error on rows held out; then learn these in as many passes."""
         steps, test = Steps.of(self), batch.some(held)
         error, n_done = self.learned_.error(*test, steps), 1
-        most = _MOST_PASSES * (_LINEAR_PASSES if self._is_linear else 1)
+        most = min(_MOST_PASSES, max(_FEWEST_PASSES, _ROWS_OF_ALL_PASSES // len(learned)))
+        most *= _LINEAR_PASSES if self._is_linear else 1
         for order in pass_orders(len(learned), most - 1, rng, shuffle=self.shuffle):
             before, error_before = self.learned_.snapshot(), error
             self._learn(*batch, learned[order], is_new=False)
@@ -408,7 +409,8 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
     @one_view
     def predict_cells(self, cells: ArrayLike) -> NDArray[np.float64]:
         """Return the predicted targets of rows given as cells."""
-        return self._shaped(self.learned_.predictions(self._known(cells), self.n_jobs))
+        known = self._known(cells)
+        return self._shaped(self.learned_.predictions(known, self.n_jobs))
 
     def _shaped(self, predictions: Any) -> Any:
         """Return predictions as users see them: sorted quantiles, and (n,) for one output."""
