@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from isokern import IKOGDClassifier
+from isokern import IKSVC, IKOGDClassifier, IsolationKernel
 from isokern.evaluation import holdout
 
 MOST_COLUMNS, MOST_SVC_ROWS, N_COMPONENTS = 100_000, 20_000, 1000
@@ -53,6 +53,19 @@ def linear(X, seed):
 
 def large_lightgbm(X, seed):
     return lightgbm(seed).set_params(n_estimators=500, num_leaves=255)
+
+
+def machine(X, seed):
+    return IKSVC(random_state=seed)
+
+
+def former_machine(X, seed):
+    """Return the former default of IKSVC."""
+    return IKSVC(n_scales=1, linear=False, C=1.0, tol=1e-4, random_state=seed)
+
+
+def machine_on_map(X, seed):
+    return make_pipeline(IsolationKernel(random_state=seed), LinearSVC(random_state=seed))
 
 
 def forest(X, seed):
@@ -132,6 +145,15 @@ CONTENDERS = {
     "SVC": Contender(svc, suits_svc),
     "Nystroem + SGD": Contender(nystroem, lambda X: not suits_svc(X)),
 }
+# Support vector machines, for svc.py.
+MACHINES = {
+    "IKSVC": Contender(machine),
+    "IKSVC, before": Contender(former_machine),
+    "LinearSVC on the map": Contender(machine_on_map),
+    "SVC": CONTENDERS["SVC"],
+    "LightGBM": CONTENDERS["LightGBM"],
+    "IKOGDClassifier": CONTENDERS[DEFAULT],
+}
 
 
 # -- running
@@ -140,7 +162,7 @@ CONTENDERS = {
 def measure(name, data, seed):
     """Return accuracy, seconds of fit and predict and, of learners with probabilities, their metrics."""
     X, y, X_test, y_test = data
-    contender = CONTENDERS[name]
+    contender = (CONTENDERS | MACHINES)[name]
     if contender.most_levels is not None and isinstance(X, pd.DataFrame):
         X, X_test = with_categories(X, X_test, contender.most_levels)
     learner = contender.make(X, seed)

@@ -31,6 +31,7 @@ try:
     import real_tables
     import scaling
     import scaling_work
+    import svc
 finally:
     sys.path.remove(str(FOLDER))
 
@@ -411,3 +412,25 @@ def test_a_cut_run_goes_on_and_joins_what_was_saved(tmp_path, monkeypatch, capsy
     assert capsys.readouterr().out.endswith(page)
     assert page.count("| isokern, default |") == 3
     assert page.index("| mnist") < page.index(f"| {defaults_page.STREAM}")
+
+
+def test_machines_are_measured_once_and_those_left_out_are_dashes(tmp_path, monkeypatch, capsys):
+    run, measured = {"accuracy": 0.9, "fit": 2.0, "predict": 0.5}, []
+
+    def measure(name, plan):
+        measured.append(name)
+        found = {"IKSVC": run, "IKSVC, before": run | {"accuracy": 0.88, "fit": 4.0}, "SVC": {"failed": "over 9 s"}}
+        return found if name == "churn" else found | {"IKSVC, before": {"failed": "failed"}}
+
+    monkeypatch.setattr(svc, "measure", measure)
+    command = ["--quick", "--save", str(tmp_path / "page")]
+    svc.main([*command, "--data", "iris"])
+    svc.main([*command, "--resume"])
+    assert measured == ["iris", "churn"]
+    page = (tmp_path / "page.md").read_text()
+    assert "| churn | 0.9000 | 0.8800 | - | over 9 s | - | - |" in page
+    assert "| churn | 2.00 + 0.50 | 4.00 + 0.50 | - | over 9 s | - | - |" in page
+    assert "- churn: +2.00 points, 0.50 times the seconds to fit." in page
+    assert "- iris: not both finished." in page
+    assert page.index("| churn") < page.index("| iris")
+    assert capsys.readouterr().out.rstrip().endswith("not both finished.")

@@ -215,7 +215,7 @@ def test_an_evaluation_does_not_depend_on_the_size_of_blocks(fitted):
     assert (parts["n_correct"], parts["accuracy"]) == (whole["n_correct"], whole["accuracy"])
 
 
-@pytest.mark.parametrize(("method", "last"), [("ik-ogd", ["log_loss"]), ("ik-svm", [])])
+@pytest.mark.parametrize(("method", "last"), [("ik-ogd", ["log_loss"]), ("ik-svm", ["log_loss"])])
 def test_an_evaluation_shows_whether_accuracy_misleads(method, last, folder):
     succeed(folder, "fit", "rows.txt", *SMALL, "--method", method, "--out", "model")
     facts = json.loads(succeed(folder, "evaluate", "model", "rows.txt", "--json").out)

@@ -341,7 +341,9 @@ LEARNERS = {
     "numbers": IKOGDRegressor(**SMALL),
     "numbers, averaged": IKOGDRegressor(**SMALL, average=True),
     "quantiles": IKOGDRegressor(**SMALL, loss="quantile", quantiles=(0.2, 0.7)),
-    "machine": IKSVC(**SMALL),
+    "machine": IKSVC(**SMALL, C=1.0, linear=False, probability=True),
+    "machine, scales and linear": IKSVC(**SMALL, n_scales=2, linear=True),
+    "machine, chosen": IKSVC(**SMALL),
     "rival": OGDClassifier(),
 }
 

@@ -133,13 +133,23 @@ def test_a_loaded_model_that_was_fitted_gives_the_same_answers(learner, again):
     assert_same(again(model), model, X)
 
 
+MACHINES = {
+    "given": {"C": 1.0, "linear": False},
+    "chosen": {},
+    "scales and linear": {"n_scales": 2, "linear": True},
+}
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_loaded_svc_gives_the_same_answers(n_classes, again):
+@pytest.mark.parametrize("options", MACHINES.values(), ids=MACHINES)
+def test_a_loaded_svc_gives_the_same_answers(options, n_classes, again):
     X, y = make_rows(200, n_classes)
-    model = IKSVC(**SMALL, class_weight={0: 2.0}).fit(X, y)
+    model = IKSVC(**SMALL, class_weight={0: 2.0}, **options).fit(X, y)
     loaded = again(model)
     assert_same(loaded, model, X)
-    assert loaded.n_iter_ == model.n_iter_
+    assert (loaded.n_iter_, loaded.C_, loaded.selection_) == (model.n_iter_, model.C_, model.selection_)
+    if options != MACHINES["given"]:
+        assert np.array_equal(loaded.predict_proba(X), model.predict_proba(X))
 
 
 @every_stage

@@ -255,6 +255,14 @@ def test_many_rows_are_sampled_and_one_fold_is_held_out():
     assert [(len(fold.train), len(fold.held_out)) for fold in folds] == [(32_001, 7_999)]
 
 
+def test_a_machine_that_was_linear_can_be_fitted_again():
+    X = np.random.default_rng(0).normal(size=(300, 8))
+    model = IKSVC(n_partitionings=5, random_state=0).fit(X, X.sum(axis=1) > 0)
+    assert "linear" in model.selection_["chosen"]
+    first = model.decision_function(X)
+    assert np.array_equal(model.fit(X, X.sum(axis=1) > 0).decision_function(X), first)
+
+
 # Probabilities
 
 

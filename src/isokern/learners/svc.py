@@ -232,7 +232,7 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         book = ClassBook.of_all(labels, takes_new=False)
         self.kernel_ = KernelSource(self).fit(table, rng, **map_choice(self, table.shape[0]))
         self.linear_term_ = LinearTerm.learn(table, self.is_categorical_) if self._may_be_linear else None
-        self._train(book, self._features(table), labels, weights, rng)
+        self._train(book, self._features(table, self.kernel_.code_rows(table)), labels, weights, rng)
         return self
 
     @all_or_nothing
@@ -311,7 +311,9 @@ class IKSVC(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the scores of rows; see :meth:`IKOGDClassifier.decision_function`."""
         check_is_fitted(self, "kernel_")
-        return self._scores(self._features(engine_of(X).read(self, X)))
+        rows = engine_of(X).read(self, X)
+        has_cells = isinstance(self.model_, CellWeights) or bool(self.model_.scales)
+        return self._scores(self._features(rows, self.kernel_.code_rows(rows) if has_cells else None))
 
     @one_view
     def decision_function_cells(self, cells: ArrayLike) -> NDArray[np.float64]:
@@ -363,20 +365,13 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         return bool(self.probability) or is_open(self)
 
     @property
-    def _has_cells(self) -> bool:
-        """Whether scores depend on cells: those of a linear model do not."""
-        model = getattr(self, "model_", None)
-        return not isinstance(model, ScaleWeights) or bool(model.scales)
-
-    @property
     def _may_be_linear(self) -> bool:
         """Whether ``fit`` tries a linear term."""
         return any(kind.linear for kind in kinds_of(self))
 
-    def _features(self, rows: Any) -> Features:
+    def _features(self, rows: Any, codes: Any) -> Features:
         """Return validated rows in the form that machines take."""
         source = rows.X if isinstance(rows, ForeignRows) else None
-        codes = self.kernel_.code_rows(rows) if self._has_cells else None
         has_linear = self.linear_term_ is not None
         table = host_table(rows) if source is not None and has_linear else rows
         return Features(self.kernel_.map_, self.linear_term_, codes, table, n_threads(self.n_jobs), source=source)
@@ -435,7 +430,7 @@ class IKSVC(ClassifierMixin, BaseEstimator):
             need(isinstance(self.model_, ScaleWeights), "model_ must be a CellWeights or a ScaleWeights")
             term = self.linear_term_
             self.model_.check_map(self.kernel_.map_, 0 if term is None else term.n_weights)
-            d = self.n_features_in_ if term is None else len(term.offset)
+            d = self.n_features_in_ if term is None else term.n_columns
             need(d == self.n_features_in_, "linear_term_ must have one entry for each column")
         need_array(self.intercept_, np.float64, 1, "intercept_")
         n_scores = self.class_book_.n_columns

@@ -1,0 +1,106 @@
+"""Measure IKSVC() as it is, beside its former default, other support vector machines, LightGBM and IKOGDClassifier().
+
+python benchmarks/svc.py                              all data sets on standard output
+python benchmarks/svc.py --quick                      few rows and data sets, one seed, to try it out
+python benchmarks/svc.py --data churn letter          only some data sets
+python benchmarks/svc.py --save docs/results/svc      add each data set, once measured, to the page (.md) and the
+                                                      numbers (.json) saved there
+python benchmarks/svc.py --save ... --resume          leave out what is saved there already
+"""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import closing
+
+import contenders
+import datasets
+from contenders import MACHINES, MOST_COLUMNS, MOST_SVC_ROWS
+from defaults import COMMON, averaged, progress, saved_record
+from measuring import Page, circumstances, environment, table_head, table_line, warn_if_busy
+
+DATA = (*COMMON, "covertype, 10,000 rows", "covertype")
+QUICK_DATA = ("churn", "iris")
+FULL = {"n_rows": None, "seeds": 3, "slow": 30, "limit": 600}
+QUICK = {"n_rows": 3000, "seeds": 1, "slow": 30, "limit": 60}
+INTRODUCTION = f"""\
+# Support vector machines
+
+`IKSVC()` with its defaults: C and features are chosen by held-out rows, which is part of the time to fit. *Before* is
+the former default: C = 1, one scale, no linear term, a tolerance of 1e-4. *LinearSVC on the map* is LIBLINEAR on
+`IsolationKernel().transform(X)`. SVC with the RBF kernel runs on standardised dense tables of at most
+{MOST_SVC_ROWS:,} rows; LightGBM is left out on more than {MOST_COLUMNS:,} columns. Means over up to three seeds, all
+from one run."""
+
+
+def measure(name, plan):
+    """Return what each machine that can take the data set reaches."""
+    X, found = datasets.load(name)[0], {}
+    for learner, contender in MACHINES.items():
+        if contender.takes(X):
+            progress(name, "by", learner)
+            with closing(contenders.runs(learner, name, plan["n_rows"], plan["limit"], plan["seeds"])) as runs:
+                found[learner] = averaged(runs, plan["slow"])
+    return found
+
+
+# -- page
+
+
+def page_of(record):
+    page = Page()
+    page.lines = [INTRODUCTION, "", circumstances(record), ""]
+    for title, text in (("Accuracy", accuracy), ("Seconds to fit + to predict the test rows", seconds)):
+        page.lines += [f"## {title}", "", table_head("data", *MACHINES)]
+        page.lines += [table_line(name, *texts(found, text)) for name, found in record["rows"].items()] + [""]
+    page.lines += ["## Before and after", ""] + [compared(name, found) for name, found in record["rows"].items()]
+    return page
+
+
+def texts(found, text):
+    """Return the entries of a line; a learner that was left out is a dash, one that failed the reason."""
+    runs = (found.get(learner) for learner in MACHINES)
+    return ["-" if run is None else run.get("failed") or text(run) for run in runs]
+
+
+def accuracy(run):
+    return f"{run['accuracy']:.4f}"
+
+
+def seconds(run):
+    return f"{run['fit']:.2f} + {run['predict']:.2f}"
+
+
+def compared(name, found):
+    after, before = found["IKSVC"], found["IKSVC, before"]
+    if "failed" in after or "failed" in before:
+        return f"- {name}: not both finished."
+    gain = 100 * (after["accuracy"] - before["accuracy"])
+    return f"- {name}: {gain:+.2f} points, {after['fit'] / before['fit']:.2f} times the seconds to fit."
+
+
+# -- main
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for flag in ("--quick", "--resume"):
+        parser.add_argument(flag, action="store_true")
+    parser.add_argument("--data", nargs="+", metavar="NAME")
+    parser.add_argument("--save", metavar="STEM")
+    options = parser.parse_args(arguments)
+    plan, names = (QUICK, QUICK_DATA) if options.quick else (FULL, DATA)
+    where, rows = environment(), saved_record(options.save).get("rows", {})
+    warn_if_busy(where)
+    record = {**where, "plan": plan, "rows": rows}
+    for name in options.data or names:
+        if not (options.resume and name in rows):
+            rows[name] = measure(name, plan)
+            record["rows"] = {known: rows[known] for known in (*DATA, *rows) if known in rows}
+            if options.save:
+                page_of(record).save(options.save, record)
+    print(*page_of(record).lines, sep="\n")
+
+
+if __name__ == "__main__":
+    main()
