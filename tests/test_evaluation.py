@@ -52,8 +52,8 @@ def make_blocks(n=240, n_classes=2, size=30):
     return cut(*make_rows(n, n_classes), size)
 
 
-def stream_regressor():
-    return IKOGDRegressor(n_initial=50, **SMALL)
+def stream_regressor(**options):
+    return IKOGDRegressor(n_initial=50, **SMALL, **options)
 
 
 def chosen():
@@ -174,7 +174,7 @@ MAPPED_ONCE = {
         240,
         lambda delay: prequential(stream_learner(linear=False), make_blocks(), delay=delay, metrics=ALL_METRICS),
     ),
-    "regressor": (240, lambda delay: prequential(stream_regressor(), cut(*REGRESSION), delay=delay)),
+    "regressor": (240, lambda delay: prequential(stream_regressor(linear=False), cut(*REGRESSION), delay=delay)),
     "search": (180, lambda delay: prequential(*chosen(), delay=delay, metrics=ALL_METRICS)),
     "measured classifier": (240, lambda _: measure(stream_learner(linear=False).fit(*make_rows(60)), make_blocks())),
     "measured search": (240, lambda _: measure(chosen()[0], make_blocks(), metrics=ALL_METRICS)),

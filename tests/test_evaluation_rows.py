@@ -174,6 +174,11 @@ def test_a_block_may_have_no_labels_at_all(make):
     assert (last.n_seen, last.n_labelled, len(last.predictions)) == (60, 30, 30)
 
 
+def test_rows_with_labels_need_a_learner_that_can_learn_them():
+    with pytest.raises(NotFittedError):
+        Prequential(isokern.IKOGDClassifierCV()).step(*make_rows(30))
+
+
 # -- stopping, resuming, and rows that are only learned
 
 

@@ -145,8 +145,10 @@ class Prequential:
         options = self._classes_if_first() | {"method": method}
         try:
             answers, seconds = timed(partial(self.learner.partial_fit_predict, rows, targets, **options))
-        except NotFittedError:  # neither labels nor classes so far
-            return self._record()
+        except NotFittedError:
+            if len(labels):
+                raise
+            return self._record()  # neither labels nor classes so far
         self._has_learned |= bool(len(labels))
         given = answered(self.learner, np.asarray(answers), method)
         block_accuracy = self._count(labels, given.of(has_label)) if len(labels) else math.nan

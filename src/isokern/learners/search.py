@@ -164,6 +164,18 @@ class IKOGDClassifierCV(ClassifierMixin, BaseEstimator):
         self._best().partial_fit(X, y, classes, sample_weight)
         return self
 
+    def partial_fit_predict(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        method: str = "predict",
+    ) -> NDArray[Any]:
+        """Continue the stream and answer each row before it; see :meth:`IKOGDClassifier.partial_fit_predict`."""
+        return self._best().partial_fit_predict(X, y, classes, sample_weight, method=method)
+
     def partial_fit_cells(
         self, cells: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
