@@ -83,7 +83,7 @@ class Run:
         if self.n_rows == 0 and hasattr(self.learner, "cv"):
             self.learner.fit(*labelled(X, y))  # the initial rows choose the number of cells
             record = self.evaluation.step(X[:0], y[:0])
-        elif self.n_rows == 0:
+        elif self.n_rows == 0 and self.settings["initial"] is not None:
             record = self.evaluation.learn(X, y)
         else:
             record = self.evaluation.step(X, y)

@@ -33,8 +33,13 @@ def stream(
     *,
     out: Annotated[str | None, _option("--out", "-o", help="Save the model here at the end.")] = None,
     initial: Annotated[
-        int, _option(min=2, help="First rows, which fit the feature map; they are learned, not predicted.")
-    ] = 10_000,
+        int | None,
+        _option(
+            min=2,
+            help="First rows, which fit a map that does not grow; they are learned, not predicted. Default: none, "
+            "10,000 for --cells cv.",
+        ),
+    ] = None,
     block: Block = 1000,
     delay: Annotated[int, _option(min=0, help="Blocks by which labels are late.")] = 0,
     protocol: Annotated[
@@ -71,6 +76,7 @@ def stream(
     for name, path in outputs.items():
         if check_target(f"--{name}", path, file) and not resume:
             replaced[name] = path
+    initial = 10_000 if initial is None and learning.cells == "cv" else initial
     learning.make_learner(initial=initial)  # wrong options raise before rows are read
     blocks = source.blocks(block, initial)
     # The results of a finished run can be shown again without its input.
@@ -136,7 +142,7 @@ def _take_blocks(run: Run, source: Input, blocks: Blocks, interrupts: Interrupts
             advance(X.shape[0], f"accuracy {record.accuracy:.4f}" if is_scored else "")
     if not run.n_rows:
         raise ValueError(f"{source.path} must have rows; got none.")
-    if run.n_rows < run.settings["initial"]:
+    if run.n_rows < (run.settings["initial"] or 0):
         cure = f"Choose a smaller --initial to measure the learner; got {run.settings['initial']:,}."
         remark = f"{source.path} has only {run.n_rows:,} rows, which were all learned, but not predicted. {cure}"
         print_remark("warning", remark, "yellow")
