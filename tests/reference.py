@@ -332,7 +332,7 @@ def learn_online(
             else:
                 in_cells = squares[features > 0, k]
                 move = np.mean(eta * abs(g[k]) / np.sqrt(in_cells + g[k] ** 2))
-                g[k] *= min(factors[r], 10 * max(far, eta) / move)
+                g[k] *= min(factors[r], 10 * max(far, eta) / move) if far > 0 else 1.0
         n_support += g.any()
         gradient = np.outer(features, g)
         squares = squares + gradient**2
@@ -439,7 +439,7 @@ def learn_scales(
             g, weight, unit = float(gradients[k]), factors[r], float(units[r, k])
             far = max(0.0, distance(loss, f[k], y[k], epsilon))
             if is_adagrad and weight > 1:
-                weight = min(weight, 10 * max(far, eta) / (eta * model.move(r, k, g)))
+                weight = min(weight, 10 * max(far, eta) / (eta * model.move(r, k, g))) if far > 0 else 1.0
             elif not is_adagrad:
                 weight = limited(loss, weight, eta * model.move(r, k, g), far)
             g = min(max(g * weight, -1e15), 1e15)  # so that sums of squares stay finite as floats

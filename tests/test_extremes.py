@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 from isokern import FOGDClassifier, IKOGDClassifier, IKOGDRegressor, OGDClassifier
-from learning import ONLINE, SMALL, answers, every, make_rows, one_row
+from learning import ONLINE, SMALL, answers, every, make_rows, one_row, same_model
 
 LARGE = [50.0, 1e6, 1e308]
 STEPS = [("constant", 0.5), ("decaying", 0.5), ("adagrad", 2.0)]
@@ -45,6 +47,17 @@ def test_a_cell_still_learns_after_a_row_of_large_weight(schedule, rate):
     for _ in range(40):
         model.partial_fit_cells(cells, [0])
     assert model.decision_function_cells(cells)[0] < 0
+
+
+def test_a_row_at_the_minimum_of_its_loss_takes_an_unweighted_step():
+    model, cells = one_row(schedule="adagrad", loss="logistic")
+    model.partial_fit_cells(cells, [1], classes=[0, 1])
+    while model.decision_function_cells(cells)[0] <= 5:  # from there on, logistic loss counts as its minimum
+        model.partial_fit_cells(cells, [1])
+    before = model.decision_function_cells(cells)[0]
+    light, heavy = (copy.deepcopy(model).partial_fit_cells(cells, [1], sample_weight=[w]) for w in (1.0, 1e6))
+    assert same_model(light, heavy)
+    assert heavy.decision_function_cells(cells)[0] > before
 
 
 @pytest.mark.parametrize("loss", ["squared", "huber", "epsilon_insensitive"])

@@ -94,9 +94,10 @@ template <class Loss> double limited(double weight, double move, double distance
 }
 
 // The same for AdaGrad, whose steps are never longer than the rate. A large weight would only end all further steps of
-// the row's cells, by their sums of squares, so it is limited to ten times the reach of a step.
+// the row's cells, by their sums of squares, so it is limited to ten times the reach of a step. A row that is at the
+// minimum, which ends no step of logistic loss, takes an unweighted one: else each pass would multiply those sums.
 inline double limited_adagrad(double weight, double move, double distance, double rate) {
-    return std::min(weight, 10.0 * std::max(distance, rate) / move);
+    return distance > 0.0 ? std::min(weight, 10.0 * std::max(distance, rate) / move) : 1.0;
 }
 
 // One pass over rows in order. In each round, for each column k,
