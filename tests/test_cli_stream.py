@@ -142,7 +142,7 @@ def test_classes_may_be_given_in_advance(file, given, classes, folder):
 
 
 def test_a_stream_shorter_than_its_initial_rows_is_learned(folder):
-    done = run(folder, "stream", "rows.txt", "--out", "model")
+    done = run(folder, "stream", "rows.txt", "--initial", "10000", "--out", "model")
     assert done.err.startswith("warning: rows.txt has only 600 rows, which were all learned, but not predicted. Choose")
     assert (done.facts["rows"], done.facts["n_seen"]) == ("600", "0")
     assert isokern.load(folder / "model").score(*make_table()) > 0.9

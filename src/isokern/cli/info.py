@@ -64,7 +64,7 @@ def _facts(file: str, model: Any) -> dict[str, Any]:
             facts[name] = getattr(model, name)
     selection = getattr(model, "selection_", None)
     if selection is not None:
-        facts["leader of the race"] = selection["leader"]
+        facts["chosen"] = selection["leader" if "leader" in selection else "chosen"]
     kernel = getattr(model, "kernel_", model)
     if hasattr(kernel, "n_cells_"):
         facts["n_cells_"] = kernel.n_cells_

@@ -57,11 +57,10 @@ def read_numbers(estimator: object, y: Any, rows: Any) -> NDArray[np.float64]:
 
 def read_outputs(estimator: object, y: Any, rows: Any) -> NDArray[np.float64]:
     """Return the targets of a regression as float64, (n, n_outputs)."""
-    shape = y.shape if sparse.issparse(y) else np.shape(y)
-    if len(shape) != 2 or shape[1] == 1 or sparse.issparse(y):
+    outputs = y if sparse.issparse(y) else np.asarray(y)
+    if outputs.ndim != 2 or outputs.shape[1] == 1 or sparse.issparse(y):
         return read_numbers(estimator, y, rows)[:, None]
-    outputs = np.asarray(y)
-    return np.stack([read_numbers(estimator, outputs[:, k], rows) for k in range(shape[1])], axis=1)
+    return np.stack([read_numbers(estimator, column, rows) for column in outputs.T], axis=1)
 
 
 def read_weights(sample_weight: Any, rows: Any) -> Weights:
