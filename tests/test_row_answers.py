@@ -65,6 +65,16 @@ def test_scores_are_those_of_rows_that_come_one_by_one(y, model):
         slow.partial_fit(X[i : i + 1], y[i : i + 1])
 
 
+# Not those with a kernel from the start: a score of 0, in cells that no row has fallen into, stands for no class.
+@every("model", {name: model for name, model in CLASSIFIERS.items() if name != "kernel"})
+@pytest.mark.parametrize("first", ["a", "b"])
+def test_scores_agree_with_labels_before_the_second_class_comes(first, model):
+    y = np.where(np.arange(150) < 70, first, np.array(["a", "b"])[np.minimum(Y, 1)])
+    labels = copy.deepcopy(model).partial_fit_predict(X, y)
+    scores = copy.deepcopy(model).partial_fit_predict(X, y, method="decision_function")
+    assert np.array_equal(np.where(scores > 0, "b", "a")[1:], labels[1:])
+
+
 @every("model", CLASSIFIERS)
 def test_probabilities_agree_with_labels_and_have_all_classes_as_columns(model):
     y = np.where(np.arange(150) < 70, np.minimum(Y, 1), Y)

@@ -88,7 +88,9 @@ class ClassAnswers:
     def _aligned(self, classes: NDArray[Any], known: NDArray[Any], answers: NDArray[Any]) -> NDArray[Any]:
         is_score = self.method == "decision_function"
         if is_score and len(classes) <= 2:
-            return answers if answers.ndim == 1 else answers[:, -1] if answers.shape[1] == 2 else np.zeros(len(answers))
+            # One column, positive for the second class. That of a single class is negative: the other may come first.
+            column = answers if answers.ndim == 1 else answers[:, 1] if answers.shape[1] == 2 else 0.0 - answers[:, 0]
+            return 0.0 - column if len(known) < len(classes) and known[0] == classes[1] else column
         if answers.ndim == 1:
             answers = np.column_stack([-answers, answers])[:, : len(known)]
         every = np.full((len(answers), len(classes)), -np.inf if is_score else 0.0)
