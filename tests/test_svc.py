@@ -11,7 +11,8 @@ from sklearn.feature_selection import RFE, SelectFromModel
 from sklearn.svm import SVC, LinearSVC
 
 from isokern import IKSVC, IsolationKernel
-from isokern.learners.svm_choice import make_folds
+from isokern.learners import svm_choice
+from isokern.learners.svm_choice import make_folds, sample_rows
 from learning import SMALL, every, make_kernel, make_rows, make_stream
 
 
@@ -221,6 +222,15 @@ def test_the_choice_does_not_depend_on_the_number_of_threads(n_classes):
     assert np.array_equal(one.decision_function(X), two.decision_function(X))
 
 
+def test_a_choice_by_a_sample_leads_to_the_optimum_for_all_rows(monkeypatch):
+    X, y = make_rows(300)
+    options = {"kernel": make_kernel(X), "tol": 1e-8, "max_iter": 100_000, "random_state": 0}
+    monkeypatch.setattr(svm_choice, "_MOST_ROWS", 100)
+    chosen = IKSVC(**options).fit(X, y)
+    given = IKSVC(**options, C=chosen.C_).fit(X, y)
+    np.testing.assert_allclose(chosen.decision_function(X), given.decision_function(X), atol=1e-5)
+
+
 def test_the_choice_counts_rows_by_their_weights():
     X, y = make_rows(300)
     weights = np.where(np.arange(300) < 150, 1.0, 0.0)
@@ -251,8 +261,18 @@ def test_folds_hold_out_a_fifth_of_each_class_and_never_all_of_it():
 
 
 def test_many_rows_are_sampled_and_one_fold_is_held_out():
-    folds = make_folds(np.arange(100_000) % 2, np.random.RandomState(0))
-    assert [(len(fold.train), len(fold.held_out)) for fold in folds] == [(32_001, 7_999)]
+    rows = sample_rows(100_000, np.random.RandomState(0))
+    assert len(np.unique(rows)) == 40_000
+    folds = make_folds(np.arange(40_000) % 2, np.random.RandomState(0))
+    assert [(len(fold.train), len(fold.held_out)) for fold in folds] == [(32_000, 8_000)]
+
+
+def test_a_machine_that_was_linear_can_be_fitted_again():
+    X = np.random.default_rng(0).normal(size=(300, 8))
+    model = IKSVC(n_partitionings=5, random_state=0).fit(X, X.sum(axis=1) > 0)
+    assert "linear" in model.selection_["chosen"]
+    first = model.decision_function(X)
+    assert np.array_equal(model.fit(X, X.sum(axis=1) > 0).decision_function(X), first)
 
 
 def test_a_machine_that_was_linear_can_be_fitted_again():

@@ -29,7 +29,7 @@ from isokern.learners.linear_term import LinearTerm
 from isokern.learners.parameters import check_choice, check_class_weight, check_integer
 from isokern.learners.scale_weights import ScaleWeights
 from isokern.learners.svm import Problem, Stop
-from isokern.learners.svm_choice import Chosen, choose, is_open, kinds_of, make_folds, map_choice
+from isokern.learners.svm_choice import Chosen, choose, is_open, kinds_of, map_choice, without_choice
 from isokern.learners.targets import Weights, read_labels, read_weights
 from isokern.learners.weights import CellWeights
 from isokern.parts import need, need_array
@@ -266,10 +266,8 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         row_costs, is_squared = self._row_costs(labels, numbers, weights), self.loss == "squared_hinge"
         targets, seed = book.targets(numbers), draw_seed(rng)
         problem = Problem(features, targets, row_costs, book.n_columns, is_squared, square, seed)
-        choice = choose(problem, self, numbers, make_folds(numbers, rng) if self.holds_out else [])
-        # What given parameters lead to does not depend on whether probabilities are wanted.
-        start = choice.start if is_open(self) else None
-        solution = start or problem.start(choice.kind, keeps_alpha=False)
+        choice = choose(problem, self, numbers, rng) if self.holds_out else without_choice(self)
+        solution = choice.start or problem.start(choice.kind, keeps_alpha=False)
         everything = np.arange(len(labels), dtype=np.int32)
         self.n_iter_ = problem.solve(solution, everything, choice.C, self._stop)
         self.model_, self.intercept_ = solution.model(features), solution.intercepts[0]

@@ -12,7 +12,7 @@ from isokern import _core
 from isokern.learners.clock import Clock
 from isokern.learners.features import Features, Scales, scale_cells
 from isokern.learners.scale_weights import ScaleWeights
-from isokern.learners.targets import Weights
+from isokern.learners.targets import Weights, some
 from isokern.learners.weights import CellWeights
 
 Table = NDArray[np.float64]
@@ -59,6 +59,13 @@ class Solution:
         alpha = None if self.alpha is None else self.alpha.copy()
         return replace(self, weights=self.weights.copy(), intercepts=self.intercepts.copy(), alpha=alpha)
 
+    def spread(self, rows: NDArray[np.intp], n_rows: int) -> Self:
+        """Return the solution with dual variables for more rows, of which these were ``rows``."""
+        assert self.alpha is not None
+        alpha = np.zeros((len(self.alpha), n_rows))
+        alpha[:, rows] = self.alpha
+        return replace(self, alpha=alpha)
+
     def model(self, features: Features) -> CellWeights | ScaleWeights:
         """Return the weights as a model that scores; the intercepts are not part of it."""
         fitted = features.fitted
@@ -88,6 +95,10 @@ class Problem:
     is_squared: bool
     intercept: float  # square of the constant feature
     seed: int
+
+    def some(self, rows: NDArray[np.intp]) -> Problem:
+        """Return the problem of some rows."""
+        return replace(self, features=self.features[rows], targets=self.targets[rows], costs=some(self.costs, rows))
 
     def start(self, kind: Kind, *, keeps_alpha: bool) -> Solution:
         """Return zeros to start from; without dual variables, no other solve can start from their solution."""

@@ -54,7 +54,7 @@ class Choice(NamedTuple):
 
     kind: Kind
     C: float
-    start: Solution | None = None
+    start: Solution | None = None  # None: what given parameters lead to does not depend on whether rows are held out
     inverse_temperature: float | None = None  # None without held-out rows
     chosen: Chosen | None = None
 
@@ -87,32 +87,39 @@ def map_choice(learner: Any, n_rows: int) -> dict[str, Any]:
     return {"n_cells": n_cells, "n_scales": learner.n_scales}
 
 
+def sample_rows(n_rows: int, rng: np.random.RandomState) -> NDArray[np.intp]:
+    """Return the rows to choose with: all of few, a sample of many."""
+    return np.sort(rng.permutation(n_rows)[:_MOST_ROWS])
+
+
 def make_folds(numbers: NDArray[np.intp], rng: np.random.RandomState) -> list[Fold]:
     """Return rows to train on and rows to hold out, for each class in proportion.
 
-    There is one fold of a sample of many rows; few rows are all held out, in turn. A class of fewer than five rows is
-    not held out; of no other classes, there are no folds.
+    Few rows are all held out, in turn; of many, one fold. A class of fewer than five rows is not held out; of no other
+    classes, there are no folds.
     """
-    order = rng.permutation(len(numbers))[:_MOST_ROWS]
+    order = rng.permutation(len(numbers))
     order = order[np.argsort(numbers[order], kind="stable")]
-    starts = np.searchsorted(numbers[order], numbers[order])
-    place = np.arange(len(order)) - starts  # of a row in its class
-    counts = np.bincount(numbers[order])[numbers[order]]
+    place = np.arange(len(order)) - np.searchsorted(numbers[order], numbers[order])  # of a row in its class
+    counts = np.bincount(numbers)[numbers[order]]
     fold_of = np.where(place < counts // _N_FOLDS * _N_FOLDS, place % _N_FOLDS, -1)
     n_folds = _N_FOLDS if len(order) <= _FEW_ROWS else 1
     folds = [Fold(np.sort(order[fold_of != k]).astype(np.int32), order[fold_of == k]) for k in range(n_folds)]
     return folds if (fold_of == 0).any() else []
 
 
-def choose(problem: Problem, learner: Any, numbers: NDArray[np.intp], folds: Sequence[Fold]) -> Choice:
+def choose(problem: Problem, learner: Any, numbers: NDArray[np.intp], rng: np.random.RandomState) -> Choice:
     """Return the machine with the highest accuracy on held-out rows, among those that a learner's parameters leave.
 
     The first kind of features is trained with all values of C, the others with those around its best one. Rows count by
     their costs: with balanced class weights, the chosen machine has the best balanced accuracy.
     """
     kinds, costs = kinds_of(learner), costs_of(learner)
+    n_rows, rows = len(numbers), sample_rows(len(numbers), rng)
+    problem, numbers = problem.some(rows), numbers[rows]
+    folds = make_folds(numbers, rng)
     if not folds:
-        return Choice(kinds[0], 1.0 if len(costs) > 1 else costs[0])
+        return without_choice(learner)
     paths = [_path(problem, kinds[0], costs, numbers, folds)]
     around = costs[max(0, int(np.argmax(paths[0].accuracies)) - 1) :]
     paths += [_path(problem, kind, around, numbers, folds) for kind in kinds[1:]]
@@ -122,7 +129,14 @@ def choose(problem: Problem, learner: Any, numbers: NDArray[np.intp], folds: Seq
     best = max(paths, key=lambda path: max(path.accuracies))  # the first of equal ones
     held_out = np.concatenate([fold.held_out for fold in folds])
     factor = _inverse_temperature(best.scores, numbers[held_out])
-    return Choice(best.kind, best.costs[int(np.argmax(best.accuracies))], best.solution, factor, chosen)
+    start = best.solution.spread(rows, n_rows) if is_open(learner) else None
+    return Choice(best.kind, best.costs[int(np.argmax(best.accuracies))], start, factor, chosen)
+
+
+def without_choice(learner: Any) -> Choice:
+    """Return the machine of given parameters; for those that are open, the first kind and C = 1."""
+    costs = costs_of(learner)
+    return Choice(kinds_of(learner)[0], costs[0] if len(costs) == 1 else 1.0)
 
 
 class _Path(NamedTuple):
