@@ -275,14 +275,6 @@ def test_a_machine_that_was_linear_can_be_fitted_again():
     assert np.array_equal(model.fit(X, X.sum(axis=1) > 0).decision_function(X), first)
 
 
-def test_a_machine_that_was_linear_can_be_fitted_again():
-    X = np.random.default_rng(0).normal(size=(300, 8))
-    model = IKSVC(n_partitionings=5, random_state=0).fit(X, X.sum(axis=1) > 0)
-    assert "linear" in model.selection_["chosen"]
-    first = model.decision_function(X)
-    assert np.array_equal(model.fit(X, X.sum(axis=1) > 0).decision_function(X), first)
-
-
 # Probabilities
 
 

@@ -75,7 +75,10 @@ _RENAMED = {
     "zero_based": "--zero-based",
     "random_state": "--seed",
 }
-_NAMED = ("label", "columns", "drop", "types", "dates", "separator", "partitioning", "scale", "device", "metrics", "protocol")
+_NAMED = (
+    *("label", "columns", "drop", "types", "dates", "separator"),
+    *("partitioning", "scale", "device", "metrics", "protocol"),
+)
 _VALUE = r"""\[[^\]]*\]|\{[^}]*\}|"[^"]*"|'[^']*'|[\w.]+"""
 
 
