@@ -225,6 +225,12 @@ def test_an_evaluation_shows_whether_accuracy_misleads(method, last, folder):
     assert "auc" in asked and "f1" not in asked
 
 
+def test_info_tells_what_a_support_vector_machine_has_chosen(folder):
+    succeed(folder, "fit", "rows.txt", *SMALL, "--method", "ik-svm", "--out", "model")
+    chosen = isokern.load(folder / "model").selection_["chosen"]
+    assert re.search(rf"chosen +{re.escape(chosen)}", succeed(folder, "info", "model").out)
+
+
 def test_json_has_null_for_a_metric_that_is_not_defined(fitted):
     (fitted / "nothing.txt").write_text("? 1:0.5\n")
     facts = succeed(fitted, "evaluate", "rows.txt.isokern", "nothing.txt", "--json", "--metrics", "kappa").out
