@@ -59,7 +59,7 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         Number of partitionings, the paper's t. Time and memory are proportional to it. 100 loses up to half a point of
         accuracy, 400 rarely gains more than a tenth.
     n_cells : int or "auto", default="auto"
-        Number of cells of a partitioning, the paper's psi. "auto" is n / 16 rounded to a power of two, at most 16,384,
+        Number of cells of a partitioning, the paper's psi. "auto" is n / 16 rounded to a power of two, at most 32,768,
         of which the race also uses coarser scales; without a race it is n / 32. A number means these cells alone.
     n_scales : int or "auto", default="auto"
         Number of scales of each partitioning, see :class:`IsolationKernel`. "auto" leaves them to the race; without a

@@ -65,8 +65,7 @@ class IKSVC(ClassifierMixin, BaseEstimator):
     Nothing needs to be tuned: by default, C and the features are chosen by the accuracy on held-out rows: cells, cells
     and a linear term, or the linear term alone. See ``selection_`` and the notes.
 
-    Choose it for batch learning, if all rows fit into memory and you want the optimum of the SVM objective: it is often
-    somewhat more accurate than :class:`IKOGDClassifier` on tables of up to some hundred thousand rows. Choose
+    Choose it for batch learning, if all rows fit into memory and you want the optimum of the SVM objective. Choose
     :class:`IKOGDClassifier` for streams, for many classes, or if training time matters more.
 
     Parameters
