@@ -19,7 +19,7 @@ import dask.array as da  # noqa: E402
 from isokern.distributed import DaskIKOGDClassifier, DaskIsolationKernel, classifier  # noqa: E402
 from isokern.distributed import cluster as dask_cluster  # noqa: E402
 
-SMALL = {"n_partitionings": 10, "n_cells": 16, "n_steps": 2, "random_state": 0}
+SMALL = {"n_partitionings": 10, "n_steps": 2, "random_state": 0}
 X, Y = make_rows(400, 3)
 ROWS, LABELS = da.from_array(X, chunks=(100, 3)), da.from_array(Y, chunks=100)
 
@@ -44,8 +44,10 @@ def client():
 
 @pytest.fixture(scope="module")
 def expected():
-    """Return the scores of a model that was fitted without a cluster."""
-    return DaskIKOGDClassifier(**SMALL, client=NoCluster()).fit(ROWS, LABELS).to_local().decision_function(X)
+    """Return the scores of a model that was fitted without a cluster, after a race of five candidates."""
+    model = DaskIKOGDClassifier(**SMALL, client=NoCluster()).fit(ROWS, LABELS)
+    assert len(model.selection_["candidates"]) == 5
+    return model.to_local().decision_function(X)
 
 
 class NoCluster:
@@ -86,11 +88,10 @@ def test_the_map_is_sent_to_the_workers_once_and_without_a_warning(client):
 
 
 def test_cells_stay_on_the_workers(client, monkeypatch):
-    kept = []
-    mapped = classifier._mapped
-    monkeypatch.setattr(classifier, "_mapped", lambda *given: kept.append(mapped(*given)) or kept[0])
+    kept, race = [], classifier.race
+    monkeypatch.setattr(classifier, "race", lambda *given: kept.append(race(*given)) or kept[0])
     DaskIKOGDClassifier(**SMALL).fit(ROWS, LABELS)
-    workers = client.who_has(kept[0])
+    workers = client.who_has(kept[0].blocks)
     assert len(workers) == 4
     assert all(workers.values())
 
@@ -135,7 +136,7 @@ def test_a_cluster_without_workers_is_an_error(monkeypatch):
         DaskIKOGDClassifier(**SMALL, client=client).fit(ROWS, LABELS)
 
 
-@pytest.mark.parametrize("step", ["_mapped", "learn_round"])
+@pytest.mark.parametrize("step", ["race", "learn_round"])
 def test_a_worker_killed_during_fit_does_not_change_the_result(client, expected, monkeypatch, step):
     original, killed = getattr(classifier, step), []
 

@@ -29,7 +29,7 @@ def fit_on_cluster(learning: Learning, source: Input, address: str) -> tuple[Any
     with connected(address) as client:
         errors.print(Text(f"Dask's dashboard: {client.dashboard_link}"), soft_wrap=True)
         started = time.perf_counter()
-        with _progress_from_log(2 + learner.n_rounds + learner.n_steps):
+        with _progress_from_log(3 + learner.n_rounds + learner.n_steps):
             learner.fit(*_labelled(*source.collections()))
         seconds = time.perf_counter() - started
     return learner.to_local(), {"rows learned": learner.n_rows_, "seconds to learn": seconds}

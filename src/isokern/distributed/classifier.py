@@ -15,19 +15,23 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from isokern.checks import is_integer, is_number
+from isokern.distributed.blocks import Mapped
 from isokern.distributed.cluster import Cluster
 from isokern.distributed.collections import as_column, as_rows, blocks_of, check_columns
 from isokern.distributed.kernel import check_drawn
 from isokern.distributed.refining import SMOOTH, refine
-from isokern.distributed.remote import RemoteEstimator, for_workers
-from isokern.distributed.rounds import learn_round, make_block
+from isokern.distributed.remote import RemoteEstimator
+from isokern.distributed.rounds import learn_round, race
 from isokern.distributed.survey import Survey
 from isokern.feature_map import IsolationKernel
 from isokern.learners import IKOGDClassifier
+from isokern.learners.candidates import candidates_of, kernel_choice
 from isokern.learners.classes import ClassBook
 from isokern.learners.kernel_source import KernelSource, draw_seed, take_columns
+from isokern.learners.linear_term import LinearTerm
 
 _MOST_HELD_OUT = 10_000
+_MOST_FETCHED = 20_000  # rows, for the linear term beside a given map
 _logger = logging.getLogger("isokern.distributed")
 
 
@@ -88,21 +92,24 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator[IKOGDClassifier]):
     def __init__(
         self,
         partitioning: str = "tree",
-        n_partitionings: int = 100,
+        n_partitionings: int = 200,
         n_cells: int | str = "auto",
         *,
         max_depth: int | str | None = None,
+        n_scales: int | str = "auto",
+        linear: bool | str = "auto",
         scale: str | None = None,
         categorical_features: Any = "from_dtype",
         kernel: IsolationKernel | None = None,
         loss: str = "squared_hinge",
-        schedule: str = "adagrad",
+        schedule: str = "auto",
         learning_rate: float | str = "auto",
         shrinkage: float = 0.0,
         n_rounds: int = 2,
         n_steps: int = 12,
         validation_fraction: float = 0.1,
         class_weight: dict[Any, float] | str | None = None,
+        max_model_size: int | None = 2**28,
         device: str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -112,6 +119,8 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator[IKOGDClassifier]):
         self.n_partitionings = n_partitionings
         self.n_cells = n_cells
         self.max_depth = max_depth
+        self.n_scales = n_scales
+        self.linear = linear
         self.scale = scale
         self.categorical_features = categorical_features
         self.kernel = kernel
@@ -123,6 +132,7 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator[IKOGDClassifier]):
         self.n_steps = n_steps
         self.validation_fraction = validation_fraction
         self.class_weight = class_weight
+        self.max_model_size = max_model_size
         self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -153,12 +163,12 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator[IKOGDClassifier]):
         self._begin(learner, survey, book, rng)
         seed, makes_steps = draw_seed(rng), self.loss in SMOOTH and self.n_steps > 0
         share = min(self.validation_fraction, _MOST_HELD_OUT / survey.n) if makes_steps else 0.0
-        blocks = _mapped(survey, learner, share, seed)
+        mapped = race(Mapped.of(survey, learner, share, seed), learner, (seed, 0))
         for k in range(self.n_rounds):
             _logger.info("round %d of %d", k + 1, self.n_rounds)
-            learner = learn_round(cluster, blocks, learner, (seed, k), is_new=k == 0)
+            learner = learn_round(mapped, learner, (seed, k), is_new=k == 0)
         if makes_steps:
-            refine(cluster, blocks, learner, self.n_steps)
+            refine(mapped, learner, self.n_steps)
         self.n_rows_ = survey.n
         return self._take(learner)
 
@@ -178,8 +188,7 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator[IKOGDClassifier]):
         """
         is_first = not hasattr(self, "_local")
         learner = self._new_learner() if is_first else copy.copy(self._local)
-        cluster = Cluster(self.client)
-        survey = _survey(cluster, X, y, sample_weight, learner)
+        survey = _survey(Cluster(self.client), X, y, sample_weight, learner)
         if is_first:
             book = ClassBook.of(survey.labels, classes, takes_new=False)
             self._begin(learner, survey, book, check_random_state(self.random_state))
@@ -187,7 +196,8 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator[IKOGDClassifier]):
             check_columns(survey.rows, survey.names, learner)
             learner.learned_ = learner.learned_.meet(survey.labels, classes)
         seed = (draw_seed(check_random_state(self.random_state)), learner.learned_.model.clock.rounds)
-        learner = learn_round(cluster, _mapped(survey, learner, 0.0, 0), learner, seed, is_new=True)
+        mapped = race(Mapped.of(survey, learner, 0.0, 0), learner, seed)
+        learner = learn_round(mapped, learner, seed, is_new=True)
         self.n_rows_ = survey.n
         return self._take(learner)
 
@@ -228,6 +238,11 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator[IKOGDClassifier]):
         """The map."""
         return self._local.kernel_
 
+    @property
+    def selection_(self) -> dict[str, Any] | None:
+        """The race; see :class:`isokern.IKOGDClassifier`."""
+        return self._local.selection_
+
     def _new_learner(self) -> IKOGDClassifier:
         """Check the parameters and return an unfitted local classifier that has them."""
         for name, least in (("n_rounds", 1), ("n_steps", 0)):
@@ -241,17 +256,23 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator[IKOGDClassifier]):
         return learner
 
     def _begin(self, learner: IKOGDClassifier, survey: Survey, book: ClassBook, rng: np.random.RandomState) -> None:
-        """Give a learner its classes and its map."""
+        """Give a learner its classes, its map and its candidates."""
         source = KernelSource(learner)
-        kernel = source.fitted
+        kernel, sampled = source.fitted, None
         if kernel is None:
-            kernel = source.unfitted(rng)
+            kernel = source.unfitted(rng, **kernel_choice(learner, survey.n, book.n_columns))
             check_drawn(kernel)
-            survey.fit_kernel(kernel)
+            sampled = survey.fit_kernel(kernel)
         else:
             check_columns(survey.rows, survey.names, kernel)
         take_columns(learner, kernel)
-        learner.begin(book, kernel)
+        candidates, term = candidates_of(learner, kernel), None
+        if any(candidate.linear for candidate in candidates):
+            if sampled is None:
+                numbers = rng.choice(survey.n, min(survey.n, _MOST_FETCHED), replace=False)
+                sampled = survey.fetch(np.sort(numbers))
+            term = LinearTerm.learn(sampled, kernel.is_categorical_)
+        learner.begin(book, kernel, candidates, term)
 
 
 def _survey(cluster: Cluster, X: Any, y: Any, weights: Any, learner: IKOGDClassifier) -> Survey:
@@ -260,13 +281,6 @@ def _survey(cluster: Cluster, X: Any, y: Any, weights: Any, learner: IKOGDClassi
     fitted = getattr(learner, "kernel_", None) or source.fitted
     kernel = fitted or source.unfitted(check_random_state(0))
     return Survey(cluster, X, y, weights, kernel=kernel, is_new=fitted is None)
-
-
-def _mapped(survey: Survey, learner: IKOGDClassifier, share: float, seed: int) -> list[Any]:
-    """Map all partitions; return references to their cells, which stay on the workers."""
-    kernel = delayed(for_workers(learner.kernel_), traverse=False)
-    tasks = [delayed(make_block)(block, k, kernel, share, seed) for k, block in enumerate(survey.blocks)]
-    return survey.cluster.persist(tasks)
 
 
 def _count_correct(labels: NDArray[Any], truth: Any, weights: Any = None) -> tuple[float, float]:

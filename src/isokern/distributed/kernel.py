@@ -106,7 +106,8 @@ class DaskIsolationKernel(TransformerMixin, RemoteEstimator[IsolationKernel]):
         del parameters["client"]
         kernel = IsolationKernel(**parameters)
         check_drawn(kernel)
-        return self._take(Survey(Cluster(self.client), X, kernel=kernel).fit_kernel(kernel))
+        Survey(Cluster(self.client), X, kernel=kernel).fit_kernel(kernel)
+        return self._take(kernel)
 
     def apply(self, X: Any) -> Any:
         """Return the cells of each row, lazily; see :meth:`isokern.IsolationKernel.apply`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -77,18 +77,24 @@ class Survey:
         """The distinct labels of each partition, concatenated."""
         return np.concatenate([part.classes for part in self.seen])
 
-    def fit_kernel(self, kernel: IsolationKernel) -> IsolationKernel:
-        """Fit a kernel to all rows; only the sampled rows are fetched."""
+    def fit_kernel(self, kernel: IsolationKernel) -> Any:
+        """Fit a kernel to all rows; only the sampled rows are fetched. Return them."""
         scaling = None
         if self.scale is not None:
             scaler = joined_scaler(self.scale, [part.scaler for part in self.seen])
             scaling = Scaling.of(self.scale, scaler, self.is_categorical)
-        kernel.fit_sampled(self.n, self._fetch, scaling, self.is_categorical)
+        fetched = []
+
+        def fetch(numbers: NDArray[np.int64]) -> Any:
+            fetched.append(self.fetch(numbers))
+            return fetched[0]
+
+        kernel.fit_sampled(self.n, fetch, scaling, self.is_categorical)
         if self.names is not None:
             kernel.feature_names_in_ = self.names
-        return kernel
+        return fetched[0]
 
-    def _fetch(self, numbers: NDArray[np.int64]) -> Any:
+    def fetch(self, numbers: NDArray[np.int64]) -> Any:
         """Return rows by their numbers, which ascend and count through all partitions."""
         firsts = np.cumsum([0, *(part.n for part in self.seen)])
         bounds, features = np.searchsorted(numbers, firsts), _as_features(self.is_categorical)
@@ -97,8 +103,12 @@ class Survey:
             for k, block in enumerate(self.blocks)
             if bounds[k] < bounds[k + 1]
         ]
-        tables = self.cluster.compute(tasks)
-        return sparse.vstack(tables, format="csr") if sparse.issparse(tables[0]) else np.concatenate(tables)
+        return stacked(self.cluster.compute(tasks))
+
+
+def stacked(tables: Sequence[Any]) -> Any:
+    """Return the rows of several tables, dense or CSR, in one."""
+    return sparse.vstack(tables, format="csr") if sparse.issparse(tables[0]) else np.concatenate(tables)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from isokern import _core
 from isokern.arrays import to_host
@@ -39,12 +40,21 @@ class ScaleCells:
         """Return the cells of rows, partitioning by partitioning and coarse to fine."""
         if self.paths is None:
             n = len(codes)
-            return np.ascontiguousarray(codes.reshape(n, *self._shape)[:, :, self._chosen].reshape(n, -1))
+            return np.ascontiguousarray(
+                codes.reshape(n, *self._shape)[:, :, self._chosen].reshape(n, len(self.starts) - 1)
+            )
         if self.is_finest:
             return codes
         cells: NDArray[Any] = np.empty((len(codes), len(self.starts) - 1), dtype=codes.dtype)
         _core.expand_leaves(codes, self.paths, cells, threads)
         return cells
+
+    def folding(self) -> Any:
+        """Return the matrix that adds, for each leaf of the trees, the weights of its cells: leaves by cells."""
+        t, n_leaves, n_scales = self.paths.shape
+        places = self.paths + self.starts[:-1].reshape(t, 1, n_scales)
+        ends = np.arange(0, places.size + 1, n_scales)
+        return sparse.csr_array((np.ones(places.size), places.ravel(), ends), shape=(t * n_leaves, self.starts[-1]))
 
 
 _kept: WeakKeyDictionary[FittedMap, dict[Scales, ScaleCells]] = WeakKeyDictionary()

@@ -54,9 +54,13 @@ class Race(BaseRace, ClassScores):
     # -- the leader
 
     @property
-    def window(self) -> ScoreWindow:  # type: ignore[override]
+    def window(self) -> ScoreWindow:
         """Window of the leader."""
         return self.windows[self.leader]
+
+    @window.setter
+    def window(self, window: ScoreWindow) -> None:
+        self.windows[self.leader] = window
 
     def scores(self, cells: Features, n_jobs: int | None, copies: Copies | None = None) -> Any:
         """Return the leader's scores of rows, (n,) for two classes, else (n, n_classes), and make ``copies``."""

@@ -185,6 +185,19 @@ class ScaleWeights(Part):
         fold.rounds = before if self.clock.rounds == before else -1
         return fold
 
+    def current(self) -> Table:
+        """Return all weights in one table: those of the cells, then those of the linear term."""
+        return np.vstack([table for table in (self.values, self.linear_values) if table is not None]).astype(np.float64)
+
+    def replace_current(self, weights: Table) -> None:
+        """Replace the weights by a table like ``current``; the number of rows learned stays."""
+        n_cells = 0 if self.values is None else len(self.values)
+        if self.values is not None:
+            self.values = weights[:n_cells].astype(np.float32)
+        if self.linear_values is not None:
+            self.linear_values = weights[n_cells:].astype(np.float32)
+        self._fold = None
+
     def rearrange(self, change: Rearrangement) -> Self:
         """Return the weights with rearranged columns."""
         signs = np.asarray(change.signs, dtype=np.float32)
