@@ -77,8 +77,10 @@ class Growth(Part):
         is_kept = _hashes(numbers, self.seed) <= self.limit
         if not is_kept.any():
             return begun
-        tables = (*begun.tables, table[is_kept])
-        return replace(begun, numbers=np.concatenate([begun.numbers, numbers[is_kept]]), tables=tables)
+        tables = [*begun.tables, table[is_kept]]
+        while len(tables) > 1 and tables[-2].shape[0] <= tables[-1].shape[0]:  # few tables, and few copies of a row
+            tables[-2:] = [stack_tables(tables[-2:])]
+        return replace(begun, numbers=np.concatenate([begun.numbers, numbers[is_kept]]), tables=tuple(tables))
 
     def _up_to(self, n: int) -> Self:
         n_kept = int(np.searchsorted(self.numbers, n))
