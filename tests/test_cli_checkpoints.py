@@ -89,8 +89,8 @@ def test_records_as_csv_keep_their_one_header(folder):
     stop_after_50_blocks(folder, *arguments)
     succeed(folder, "stream", *arguments, "--resume")
     header, *lines = (folder / "r.csv").read_text().splitlines()
-    assert header.startswith("protocol,n_seen,")
-    assert [int(line.split(",")[1]) for line in lines] == [*range(0, N_ROWS - INITIAL + 1, BLOCK)]
+    assert header.startswith("n_seen,")
+    assert [int(line.split(",")[0]) for line in lines] == [*range(0, N_ROWS - INITIAL + 1, BLOCK)]
 
 
 def test_cells_chosen_by_cross_validation_stay_chosen(folder):

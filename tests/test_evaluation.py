@@ -133,8 +133,8 @@ def test_a_record_as_a_dict_is_plain_numbers():
     assert json.loads(json.dumps(numbers)) == numbers
     assert numbers["protocol"] == "blocks"
     assert list(numbers) == [
-        *("protocol", "n_seen", "n_labelled", "n_correct", "accuracy", "block_accuracy"),
-        *("map_seconds", "predict_seconds", "learn_seconds", "n_support", "kappa", "auc"),
+        *("n_seen", "n_labelled", "n_correct", "accuracy", "block_accuracy"),
+        *("map_seconds", "predict_seconds", "learn_seconds", "n_support", "protocol", "kappa", "auc"),
     ]
 
 

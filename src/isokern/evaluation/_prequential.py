@@ -286,7 +286,6 @@ class Prequential:
         n_labelled, n_correct = self._totals["n_labelled"], self._totals["n_correct"]
         accuracy = n_correct / n_labelled if n_labelled else math.nan
         return Record(
-            protocol=self.protocol,
             n_seen=self._totals["n_seen"],
             n_labelled=n_labelled,
             n_correct=None if self._is_regressor else n_correct,
@@ -296,6 +295,7 @@ class Prequential:
             predict_seconds=predict_seconds,
             learn_seconds=learn_seconds,
             n_support=n_support_of(self.learner),
+            protocol=self.protocol,
             metrics=self._metrics.values(),
             predictions=predictions,
         )

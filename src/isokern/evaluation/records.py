@@ -25,8 +25,6 @@ class Record(Numbers):
 
     Attributes
     ----------
-    protocol : {"rows", "blocks"}
-        Whether each row was predicted right before it was learned, or each block, see :func:`prequential`.
     n_seen : int
         Rows predicted so far.
     n_labelled : int
@@ -40,13 +38,14 @@ class Record(Numbers):
         all of it is ``learn_seconds``. With a delay, ``learn_seconds`` is that of the block whose labels have arrived.
     n_support : int or None
         The learner's support vectors after this block, if it counts them.
+    protocol : {"rows", "blocks"}
+        Whether each row was predicted right before it was learned, or each block, see :func:`prequential`.
     metrics : dict of str to float
         Metrics so far.
     predictions : ndarray or None
         The prediction for each row of the block; None if the learner was not fitted yet.
     """
 
-    protocol: str
     n_seen: int
     n_labelled: int
     n_correct: int | None
@@ -56,6 +55,7 @@ class Record(Numbers):
     predict_seconds: float = field(compare=False)
     learn_seconds: float = field(compare=False)
     n_support: int | None
+    protocol: str
     metrics: dict[str, float]
     predictions: NDArray[Any] | None = field(compare=False, repr=False)
 

@@ -53,6 +53,13 @@ class Budget(Part):
         step = self.rate if self.takes_rate else 1.0
         return weight > 0 and self._learn(k, point, y, min(weight, max(1.0, (1.0 - y * f) / step)), f)
 
+    def score(self, values: NDArray[np.float64]) -> float:
+        """Return the score of a row, given the kernel between it and all points, as rows are scored that come together.
+
+        It adds up in order, as ``project`` does, and so may differ from f in the last digits.
+        """
+        return float(np.cumsum(values[self.points] * self.alpha)[-1]) if len(self.points) else 0.0
+
     def _learn(self, k: Any, point: int, y: float, weight: float, f: float) -> bool:
         if y * f >= 1:
             return False

@@ -132,7 +132,7 @@ class BudgetedDual(Part):
         n_support = 0
         for r in range(block.shape[0]):
             if scores is not None:
-                scores[r] = self._score_values(values[r : r + 1], threads=1)
+                scores[r] = [budget.score(values[r]) for budget in self.budgets]
             changes = [
                 budget.learn(values[r], n_old + r, 1.0 if targets[r] == k else -1.0, weights[r])
                 for k, budget in enumerate(self.budgets)
@@ -156,16 +156,10 @@ class BudgetedDual(Part):
         points = _core_form(self.points)
         for begin, rows in row_blocks(table):
             values = self.kernel.matrix(rows, points, threads)
-            scores[begin : begin + n_rows(rows)] = self._score_values(values, threads)
+            for k, budget in enumerate(self.budgets):
+                part = project(np.ascontiguousarray(values[:, budget.points]), budget.alpha[:, None], threads)
+                scores[begin : begin + n_rows(rows), k] = part[:, 0]
         return finite_scores(scores)
-
-    def _score_values(self, values: NDArray[np.float64], threads: int) -> Scores:
-        """Return the scores of rows, given the kernel between them and all points."""
-        parts = [
-            project(np.ascontiguousarray(values[:, budget.points]), budget.alpha[:, None], threads)
-            for budget in self.budgets
-        ]
-        return np.hstack(parts)
 
     def check(self) -> None:
         """Raise ValueError unless the budgets refer to existing points."""
