@@ -16,7 +16,6 @@ from pathlib import Path
 import datasets
 import numpy as np
 from measuring import Page, circumstances, environment, table_head, table_line, warn_if_busy
-from scipy import sparse
 
 from isokern import IKOGDClassifier
 from isokern.evaluation import OneByOne
@@ -40,7 +39,7 @@ INTRODUCTION = """\
 Training rows in random order, in blocks of {block:,}; each row is predicted before it is learned. *So far* is the
 accuracy of all rows from the first one on. *Growing* is `IKOGDClassifier()`, *fixed* `IKOGDClassifier(growth=False)`,
 whose map is drawn from the first 1,000 rows. *Test* is the accuracy on test rows after the stream, beside that of `fit`
-with one pass over the same rows. River's learners see the first {river:,} rows, of at most {columns:,} columns;
+with one pass over the same rows. River's learners see the first {river:,} rows of numbers, of at most {columns:,} columns;
 *growing, start* is the growing map on the same rows. Memory is that of the model's arrays at the end.
 *Time / blocks* compares it with predicting and then learning whole blocks."""
 
@@ -126,7 +125,7 @@ def measure(name):
     found["fit, one pass"] = {
         "test": float(IKOGDClassifier(n_passes=1, shuffle=False, random_state=0).fit(X, y).score(X_test, y_test))
     }
-    if not sparse.issparse(X) and X.shape[1] <= MOST_RIVER_COLUMNS:
+    if isinstance(X, np.ndarray) and X.shape[1] <= MOST_RIVER_COLUMNS:
         first = datasets.take(X, y, np.arange(min(MOST_RIVER_ROWS, len(y))))
         for learner, make in RIVER.items():
             found[learner] = stream(make, *first)[1]

@@ -222,7 +222,7 @@ def test_the_number_of_operations_on_trees_is_linear_in_their_depth(table, monke
 
 @needs_torch
 def test_scores_are_computed_without_waiting_for_the_device(table):
-    model = IKOGDClassifier(n_cells=16, n_partitionings=10, random_state=0).fit(table, table[:, 0] > 0)
+    model = IKOGDClassifier(linear=False, n_cells=16, n_partitionings=10, random_state=0).fit(table, table[:, 0] > 0)
     cells = model.kernel_.apply(array_of("torch", table))
     model.decision_function_cells(cells)
     totals = []
