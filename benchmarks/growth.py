@@ -39,7 +39,7 @@ INTRODUCTION = """\
 Training rows in random order, in blocks of {block:,}; each row is predicted before it is learned. *So far* is the
 accuracy of all rows from the first one on. *Growing* is `IKOGDClassifier()`, *fixed* `IKOGDClassifier(growth=False)`,
 whose map is drawn from the first 1,000 rows. *Test* is the accuracy on test rows after the stream, beside that of `fit`
-with one pass over the same rows. River's learners see the first {river:,} rows of numbers, of at most {columns:,} columns;
+with one pass over the same rows. River's learners see the first {river:,} rows, numbers in at most {columns:,} columns;
 *growing, start* is the growing map on the same rows. Memory is that of the model's arrays at the end.
 *Time / blocks* compares it with predicting and then learning whole blocks."""
 
