@@ -317,6 +317,7 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         answers = ClassAnswers(method, self.loss)
         for rows, labels, weights in labelled_runs(X, y, sample_weight):
             if labels is None:
+                check_is_fitted(self)
                 answers.add_answers(self.classes_, np.asarray(getattr(self, method)(rows)))
             else:
                 batch, has_new = self._read(rows, labels, classes, weights, answers)
