@@ -296,7 +296,7 @@ def test_a_file_without_rows_has_no_blocks(written):
     assert list(iterate(path, label="y")) == []
 
 
-N_COPIES = {"libsvm": 8, "csv": 8, "parquet": 20}  # of 20,000 rows
+N_COPIES = {"libsvm": 16, "csv": 16, "parquet": 40}  # of 20,000 rows
 
 
 def write_large(form, path):
@@ -333,8 +333,10 @@ assert n == n_rows
 print(megabytes("VmHWM") - before)
 """
     write_large(form, tmp_path / "rows")
-    grown = run_script(code, form, tmp_path / "rows", 20_000 * N_COPIES[form])
-    assert float(grown) < 8  # the second half of the rows takes 13 MB and more
+    n_rows = 20_000 * N_COPIES[form]
+    grown = run_script(code, form, tmp_path / "rows", n_rows)
+    second_half = n_rows // 2 * 20 * 8 / 2**20  # 24 MB and more, were it kept; allocators vary by up to 8 MB
+    assert float(grown) < second_half / 2
 
 
 CHOICES = {
