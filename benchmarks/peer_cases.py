@@ -58,15 +58,14 @@ def isotree(X, n_cells):
     return forest.fit(X)
 
 
-def tree_map(n_cells):
-    X = covertype()
+def tree_map(n_cells, X):
     kernel, forest = fitted(X, "tree", n_cells), isotree(X, n_cells)
     return Mapping(kernel, X), lambda: forest.predict(X, output="tree_num")
 
 
 @case("tree map, covertype 100,000 rows, psi = 256", "isotree, tree_num", 6)
 def tree_map_256():
-    return tree_map(256)
+    return tree_map(256, covertype())
 
 
 @case("tree map, covertype 100,000 rows, psi = 256", "scikit-learn IsolationForest (capped), apply in two threads", 2.5)
@@ -86,7 +85,13 @@ def tree_map_sklearn():
 
 @case("tree map, covertype 100,000 rows, psi = 4096", "isotree, tree_num", 12)
 def tree_map_4096():
-    return tree_map(4096)
+    return tree_map(4096, covertype())
+
+
+@case("tree map, covertype 100,000 rows in random order, psi = 16,384", "isotree, tree_num", 12)
+def tree_map_16384():
+    X = load("covertype")[0]
+    return tree_map(16_384, X[np.random.default_rng(0).permutation(len(X))[:100_000]])
 
 
 @case("tree map, rcv1 subset (CSR), psi = 256, capped", "scikit-learn RandomTreesEmbedding, same depth", 10)

@@ -58,7 +58,7 @@ def gas():
 def ink():
     """Return the upper halves of 10,000 digits, and the ink of the lower ones."""
     parts = some_rows(load("mnist"), 10_000, 10_000)
-    images = [np.pad(X.toarray(), ((0, 0), (0, 784 - X.shape[1]))) for X in parts[::2]]
+    images = [np.pad(X, ((0, 0), (0, 784 - X.shape[1]))) for X in parts[::2]]
     return tuple(array for X in images for array in (X[:, :392], X[:, 392:].sum(axis=1)))
 
 

@@ -28,7 +28,8 @@ NAMES = ["a", "b", "c", "d"]
 # Options of small models, and of a stream that is long enough to be stopped.
 SMALL = ("--partitionings", 10, "--threads", 1)
 N_ROWS, INITIAL, BLOCK = 2500, 100, 20
-RUN = ("--initial", INITIAL, "--block", BLOCK, "--threads", 1)
+WITHOUT_INITIAL = ("--block", BLOCK, "--threads", 1)
+RUN = ("--initial", INITIAL, *WITHOUT_INITIAL)
 CELLS = ("--partitionings", 10, "--cells", 16)
 OUTPUTS = ("--records", "records", "--predictions", "predictions", "--out", "model")
 

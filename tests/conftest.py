@@ -49,6 +49,7 @@ def run_script(tmp_path):
 def tiny_blocks(monkeypatch):
     """Let the map work through its input three rows at a time."""
     monkeypatch.setattr("isokern.rows._BLOCK_ROWS", 3)
+    monkeypatch.setattr("isokern.rows._VIEW_ROWS", 3)
 
 
 @pytest.fixture(scope="session")

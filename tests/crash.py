@@ -17,15 +17,16 @@ import tempfile
 import time
 from pathlib import Path
 
-from command_line import BLOCK, CELLS, INITIAL, OUTPUTS, RUN, results_in, write_files
+from command_line import BLOCK, CELLS, INITIAL, OUTPUTS, RUN, WITHOUT_INITIAL, results_in, write_files
 from isokern.cli import _app, main  # noqa: F401  (children are forks of a process that has imported everything)
 
 N_ROWS = INITIAL + 45 * BLOCK
 RUNS = {
-    "LIBSVM text": ("rows.txt", *CELLS),
-    "CSV": ("rows.csv", "--label", "kind", *CELLS),
-    "late labels": ("rows.txt", "--delay", 2, "--metrics", "auc,log_loss", *CELLS),
-    "OGD": ("rows.txt", "--method", "ogd"),
+    "adaptive": ("rows.txt", *WITHOUT_INITIAL, "--partitionings", 10),
+    "LIBSVM text": ("rows.txt", *RUN, *CELLS),
+    "CSV": ("rows.csv", "--label", "kind", *RUN, *CELLS),
+    "late labels": ("rows.txt", "--delay", 2, "--metrics", "auc,log_loss", *RUN, *CELLS),
+    "OGD": ("rows.txt", "--method", "ogd", *RUN),
 }
 CHECKPOINTS = ("--checkpoint", "checkpoints", "--every", 0, "--resume")
 CODE_OF_A_FAULT = 99
@@ -42,7 +43,7 @@ class Child:
             target = os.open("printed", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(target, 1)
             os.dup2(target, 2)
-            sys.argv = ["isokern", "stream", *map(str, (*arguments, *RUN, *OUTPUTS))]
+            sys.argv = ["isokern", "stream", *map(str, (*arguments, *OUTPUTS))]
             os._exit(self.code_of_main(prepare))
 
     @staticmethod

@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import RegressorMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,6 +20,7 @@ from isokern import (
     IKOGDClassifier,
     IKOGDClassifierCV,
     IKOGDRegressor,
+    IKOGDRegressorCV,
     IsolationKernel,
     NOGDClassifier,
     OGDClassifier,
@@ -48,6 +49,7 @@ DUAL = {"evaluation": "dual", "schedule": "constant", "average": True}
 BATCH = {
     "IKSVC": IKSVC(**SMALL),
     "IKOGD, CV": IKOGDClassifierCV(n_partitionings=6, n_cells=(2, 8), cv=3, random_state=0),
+    "IKOGD regressor, CV": IKOGDRegressorCV(n_partitionings=6, n_cells=(2, 8), cv=3, random_state=0),
 }
 IKOGD = {
     "IKOGD": IKOGDClassifier(**BUFFERED),
@@ -147,7 +149,7 @@ def signs(y, n_classes):
 
 def answers(model, X):
     """Return predictions of a regressor or scores of a classifier."""
-    return model.predict(X) if isinstance(model, IKOGDRegressor) else model.decision_function(X)
+    return model.predict(X) if isinstance(model, RegressorMixin) else model.decision_function(X)
 
 
 def weights_of(model):

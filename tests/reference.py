@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -416,6 +418,7 @@ def learn_scales(
     first_square=0.0,
     epsilon=0.1,
     quantiles=0.5,
+    renewals=(),
 ):
     """Return (the twin after learning, scores of each row before its step, number of support vectors).
 
@@ -423,31 +426,62 @@ def learn_scales(
     ``counted_from[k]`` on. Losses are those of scores and targets divided by ``units``; steps are multiplied by them.
     """
     n, n_columns = targets.shape
-    factors = _or_ones(row_weights, n)
     first = np.zeros(n_columns) if counted_from is None else np.asarray(counted_from)
     is_adagrad = schedule == "adagrad"
-    units = np.ones(targets.shape) if units is None else units
     model = ScaleTwin(places, shares, n_values, linear, n_linear, n_columns, is_adagrad=is_adagrad)
     model.squares += np.float32(first_square)
-    scores, n_support = np.zeros(targets.shape), 0
-    for r, eta in enumerate(steps(schedule, rate, n)):
-        scores[r] = [model.score(r, k) for k in range(n_columns)]
-        f, y = scores[r] / units[r], targets[r] / units[r]
-        gradients = derivative(loss, f, y, epsilon, quantiles) * (factors[r] > 0)
-        n_support += gradients[first <= r].any()
-        for k in np.flatnonzero(gradients):
-            g, weight, unit = float(gradients[k]), factors[r], float(units[r, k])
-            far = max(0.0, distance(loss, f[k], y[k], epsilon))
-            if is_adagrad and weight > 1:
-                weight = min(weight, 10 * max(far, eta) / (eta * model.move(r, k, g))) if far > 0 else 1.0
-            elif not is_adagrad:
-                weight = limited(loss, weight, eta * model.move(r, k, g), far)
-            g = min(max(g * weight, -1e15), 1e15)  # so that sums of squares stay finite as floats
-            if places is not None:
-                model.step_cells(r, k, g, eta * unit)
-            if linear is not None:
-                model.step_linear(r, k, g, eta * unit, far * unit + eta * unit)
+    how = {"loss": loss, "schedule": schedule, "rate": rate, "epsilon": epsilon, "quantiles": quantiles}
+    scores, gradients = np.zeros(targets.shape), np.zeros(targets.shape)
+    after = {renewal.row: renewal for renewal in renewals}
+    for r in range(n):
+        scores[r], gradients[r] = _learn_row(model, r, targets, row_weights, units, **how)
+        if r + 1 in after:
+            _renew(model, after[r + 1], first_square, **how)
+    n_support = sum((gradients[r, first <= r] != 0).any() for r in range(n))
     return model, scores, int(n_support)
+
+
+class RenewedTwin(NamedTuple):
+    """A tree that is renewed after some rows: its part of the table, and past rows with their places there."""
+
+    row: int
+    part: slice
+    places: np.ndarray
+    targets: np.ndarray
+    row_weights: np.ndarray | None = None
+    units: np.ndarray | None = None
+
+
+def _renew(model, renewal, first_square, **how):
+    """Forget the weights of a tree, and learn them from past rows as if the tree were a model of its own."""
+    model.w[renewal.part], model.squares[renewal.part] = 0, first_square
+    tree = copy.copy(model)
+    tree.places, tree.linear, tree.shares = renewal.places, None, np.ones(1, dtype=np.float32)
+    for r in range(len(renewal.targets)):
+        _learn_row(tree, r, renewal.targets, renewal.row_weights, renewal.units, **how)
+
+
+def _learn_row(model, r, targets, row_weights, units, *, loss, schedule, rate, epsilon, quantiles):
+    """Learn a row, and return its scores before the step and the gradients."""
+    n, n_columns = targets.shape
+    units = np.ones(targets.shape) if units is None else units
+    factor, eta = _or_ones(row_weights, n)[r], list(steps(schedule, rate, n))[r]
+    scores = np.array([model.score(r, k) for k in range(n_columns)])
+    f, y = scores / units[r], targets[r] / units[r]
+    gradients = derivative(loss, f, y, epsilon, quantiles) * (factor > 0)
+    for k in np.flatnonzero(gradients):
+        g, weight, unit = float(gradients[k]), factor, float(units[r, k])
+        far = max(0.0, distance(loss, f[k], y[k], epsilon))
+        if model.is_adagrad and weight > 1:
+            weight = min(weight, 10 * max(far, eta) / (eta * model.move(r, k, g))) if far > 0 else 1.0
+        elif not model.is_adagrad:
+            weight = limited(loss, weight, eta * model.move(r, k, g), far)
+        g = min(max(g * weight, -1e15), 1e15)  # so that sums of squares stay finite as floats
+        if model.places is not None:
+            model.step_cells(r, k, g, eta * unit)
+        if model.linear is not None:
+            model.step_linear(r, k, g, eta * unit, far * unit + eta * unit)
+    return scores, gradients
 
 
 def in_four_parts(values):

@@ -227,6 +227,8 @@ NEW_LABELS = {"new": (lambda X, y, w: (X, spoiled(y, 7)), r"^y must be of the cl
 
 CLASSIFIERS = {name: learner for name, learner in IKOGD.items() if is_classifier(learner)}
 REGRESSORS = {name: learner for name, learner in IKOGD.items() if not is_classifier(learner)}
+BATCH_CLASSIFIERS = {name: learner for name, learner in BATCH.items() if is_classifier(learner)}
+BATCH_REGRESSORS = {name: learner for name, learner in BATCH.items() if not is_classifier(learner)}
 STAGES = {"unfitted": 0, "buffering": 20, "about to draw the map": 40, "learning": 60}  # rows before the bad ones
 
 
@@ -243,9 +245,9 @@ def rejections(rows, learners, method, stages=tuple(STAGES)):
         *rejections(BAD_ROWS, IKOGD | FEW_RIVALS, "partial_fit"),
         *rejections(BAD_FOR_RIVALS, FEW_RIVALS, "fit"),
         *rejections(BAD_FOR_RIVALS, FEW_RIVALS, "partial_fit"),
-        *rejections(BAD_LABELS, BATCH | CLASSIFIERS | FEW_RIVALS, "fit"),
+        *rejections(BAD_LABELS, BATCH_CLASSIFIERS | CLASSIFIERS | FEW_RIVALS, "fit"),
         *rejections(BAD_LABELS, CLASSIFIERS | FEW_RIVALS, "partial_fit"),
-        *rejections(BAD_TARGETS, REGRESSORS, "fit"),
+        *rejections(BAD_TARGETS, BATCH_REGRESSORS | REGRESSORS, "fit"),
         *rejections(BAD_TARGETS, REGRESSORS, "partial_fit"),
         *rejections(BAD_LATER_ROWS, IKOGD | FEW_RIVALS, "partial_fit", ["buffering", "learning"]),
         *rejections(BAD_LATER_LABELS, CLASSIFIERS | FEW_RIVALS, "partial_fit", ["buffering", "learning"]),
@@ -265,7 +267,7 @@ def test_bad_rows_are_an_error_and_leave_a_learner_as_it_was(learner, method, n_
     assert n_before or is_unfitted(model)
 
 
-@every("learner", BATCH | CLASSIFIERS | FEW_RIVALS)
+@every("learner", BATCH_CLASSIFIERS | CLASSIFIERS | FEW_RIVALS)
 def test_one_class_in_fit_is_an_error(learner):
     model = clone(learner)
     with pytest.raises(ValueError, match=r"^y must have at least 2 classes in fit; got only one class, .*7"):

@@ -31,6 +31,10 @@ try:
     import real_tables
     import scaling
     import scaling_work
+    import stream_data
+    import stream_peers
+    import streams
+    import streams_page
     import svc
 finally:
     sys.path.remove(str(FOLDER))
@@ -434,3 +438,110 @@ def test_machines_are_measured_once_and_those_left_out_are_dashes(tmp_path, monk
     assert "- iris: not both finished." in page
     assert page.index("| churn") < page.index("| iris")
     assert capsys.readouterr().out.rstrip().endswith("not both finished.")
+
+
+# Streams
+
+
+@pytest.mark.parametrize("name", [name for name, source in stream_data.STREAMS.items() if "file" not in source.text])
+def test_a_generated_stream_is_the_same_each_time_and_has_all_of_its_classes_in_each_quarter(name):
+    stream, again = (stream_data.make(name, 4000) for _ in range(2))
+    np.testing.assert_array_equal(stream.X, again.X)
+    np.testing.assert_array_equal(stream.y, again.y)
+    assert all(len(np.unique(part)) == stream.n_classes for part in np.split(stream.y, 4))
+
+
+def test_a_saved_stream_is_read_back_with_its_levels(tmp_path):
+    stream = stream_data.Stream(np.eye(3), np.array([0, 2, 1]), {1: ["tcp", "udp"]})
+    stream.save(tmp_path / "stream.npz")
+    again = stream_data.Stream.load(tmp_path / "stream.npz")
+    np.testing.assert_array_equal(again.X, stream.X)
+    assert (again.levels, again.n_classes) == (stream.levels, 3)
+    frame = stream_peers.as_frame(again)
+    assert frame["1"].tolist() == ["tcp", "udp", "tcp"]
+
+
+def test_a_run_stops_at_its_limit_with_the_answers_so_far():
+    stream = stream_data.make("SEA", 3000)
+    stopped = stream_peers.run(stream_peers.no_change(stream, 0), 3000, 1000, limit=0)
+    assert len(stopped["predictions"]) == 0
+    whole = stream_peers.run(stream_peers.no_change(stream, 0), 3000, 1000, limit=9)
+    np.testing.assert_array_equal(whole["predictions"][1:], stream.y[:-1])
+    assert np.isnan(whole["shares"]).all()
+
+
+def test_the_summary_of_a_run_has_the_right_rows_of_each_block():
+    stream = stream_data.Stream(np.zeros((2500, 1)), np.arange(2500) % 2, {})
+    predictions = np.where(np.arange(2500) < 1200, stream.y, 0)
+    shares, seconds = np.where(np.arange(2500) < 10, np.nan, 0.5), np.full(2500, 1e-6)
+    seconds[7] = 1e-3
+    answers = {"predictions": predictions, "shares": shares, "seconds": seconds, "cpu": 0.1, "megabytes": 5.0}
+    found = streams.summary(answers | {"elapsed": 2.0, "version": "river 1"}, stream)
+    assert (found["right"], found["rows"]) == ([1000, 600, 250], 2500)
+    assert (found["accuracy"], found["kappa"]) == (0.74, 0.48)
+    assert found["log_loss"] == pytest.approx(np.log(2), abs=1e-6)
+    assert found["microseconds"] == [1.0, 1.0, 1000.0]
+
+
+def test_ranks_are_means_over_streams_of_learners_that_ran_on_all_and_equal_ones_share_them():
+    accuracies = {"a": [0.9, 0.5], "b": [0.8, 0.5], "c": [0.7, 0.6], "stopped": [0.99, None]}
+    assert streams_page.mean_ranks(accuracies) == {"a": 1.75, "b": 2.25, "c": 2.0}
+    assert streams_page.mean_ranks({"stopped": [None]}) == {}
+
+
+def stream_run(stream, learner, accuracy, rows=30_000, **values):
+    """Return a record; the rows that are right are spread evenly."""
+    right = [round(1000 * accuracy)] * (rows // 1000)
+    measures = {"accuracy": accuracy, "kappa": 0.5, "seconds": rows / 1e4, "cpu": 1.0, "megabytes": 1.0, "right": right}
+    sizes = {"rows": rows, "columns": 2, "classes": 2, "limit": 900, "package": "river 1"}
+    key = {"stream": stream, "learner": learner, "seed": 0}
+    return key | sizes | measures | measuring.environment() | values
+
+
+def test_the_page_of_streams_says_which_aims_are_missed_and_where_a_peer_is_ahead(tmp_path):
+    ours, growing, river = stream_peers.ADAPTIVE, stream_peers.GROWING, stream_peers.RIVER_ARF
+    speed = stream_data.THROUGHPUT[0]
+    runs = [
+        stream_run("RBF", ours, 0.95),
+        stream_run("RBF", growing, 0.97),
+        stream_run("SEA", ours, 0.1, seed=1),
+        stream_run("SEA", ours, 0.9, seed=1),  # the last record of a seed counts
+        stream_run("SEA", stream_peers.LAST_LABEL, 0.5),
+        stream_run("SEA", stream_peers.MOA_ARF, 0.92),
+        stream_run("SEA", "CapyMOA SGBT", 0.99, rows=2000),
+        stream_run("SEA", river, 0.91, rows=25_000),
+        stream_run(speed, stream_peers.AT_100, 0.9, seconds=0.25),
+        stream_run(speed, river, 0.9, seconds=30.0, microseconds=[1.0, 2.0, 3.0]),
+    ]
+    page = "\n".join(streams_page.page_of(runs, tmp_path / "streams").lines)
+    assert "at most 1 point below isokern, growing on stationary streams: at worst 2.00 below on RBF **missed**" in page
+    assert "at most 1 point below NoChange on all streams: at worst -40.00 below on SEA\n" in page
+    assert "| SEA | 30,000 | 90.00 | CapyMOA ARF(10) | 92.00 | 2.00 |" in page
+    assert "| SEA | 25,000 | 90.00 | CapyMOA ARF(10) | 92.00 | 2.00 |" in page
+    assert "Stopped by the limit: CapyMOA SGBT on SEA (99.00 on 2,000 rows)." in page
+    assert "- at least 100,000 rows a second: 120,000\n" in page
+    assert "- at least 100 times river ARF(10): 120.0" in page
+    assert (tmp_path / "streams.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_times_of_a_stream_come_from_one_cpu():
+    runs = [
+        stream_run("SEA", "river HAT", 0.9, machine="old"),
+        stream_run("SEA", stream_peers.GROWING, 0.9, machine="old"),
+        stream_run("SEA", stream_peers.FIXED, 0.9, machine="new"),
+    ]
+    table = streams_page.Table(runs)
+    assert streams_page.rate(table, "SEA", "river HAT") == pytest.approx(1e4)
+    assert streams_page.rate(table, "SEA", stream_peers.FIXED) is None
+
+
+def test_streams_are_measured_in_processes_and_a_cut_run_goes_on(tmp_path, capfd):
+    pytest.importorskip("river", reason="river is not installed; make bench installs it")
+    learners = [stream_peers.LAST_LABEL, stream_peers.GROWING, "river HAT"]
+    command = ["--quick", "--streams", "SEA", "--save", str(tmp_path / "page"), "--learners"]
+    streams.main([*command, *learners[1:]])
+    streams.main([*command, *learners, "--resume"])
+    runs = streams.Records(tmp_path / "page").runs
+    assert [run["learner"] for run in runs] == [*learners[1:], learners[0]]
+    assert all(run["rows"] == 2000 and run["accuracy"] > 0.5 for run in runs)
+    assert capfd.readouterr().out.endswith((tmp_path / "page.md").read_text())

@@ -13,7 +13,7 @@ import pytest
 
 import isokern
 from command_line import NAMES, SMALL, make_table, run, succeed, write_csv, write_files
-from isokern import IKOGDClassifier, IKOGDRegressor
+from isokern import AdaptiveIKClassifier, IKOGDClassifier, IKOGDRegressor
 from isokern.cli._app import app
 from isokern.cli._method import METHODS
 from isokern.cli.plot import plot
@@ -70,8 +70,7 @@ def test_examples_can_be_pasted(name, folder):
         shutil.copy(folder / copied, folder / there)
     if name in {"predict", "evaluate", "info"}:
         succeed(folder, *shlex.split(EXAMPLES["fit"][0]))
-    short = ("--initial", 100) if name == "stream" else ()
-    succeed(folder, *shlex.split(EXAMPLES[name][0]), *short)
+    succeed(folder, *shlex.split(EXAMPLES[name][0]))
 
 
 def test_the_help_lists_all_commands(tmp_path):
@@ -229,6 +228,32 @@ def test_info_tells_what_a_support_vector_machine_has_chosen(folder):
     succeed(folder, "fit", "rows.txt", *SMALL, "--method", "ik-svm", "--out", "model")
     chosen = isokern.load(folder / "model").selection_["chosen"]
     assert re.search(rf"chosen +{re.escape(chosen)}", succeed(folder, "info", "model").out)
+
+
+def test_info_tells_how_a_stream_goes(folder):
+    X, y = make_table(3000)
+    write_libsvm(folder / "turned.txt", X, np.where(np.arange(3000) < 2000, y, -y))
+    succeed(folder, "stream", "turned.txt", *SMALL, "--out", "model")
+    model = isokern.load(folder / "model")
+    facts, _, experts = succeed(folder, "info", "model").out.partition("\n\n")
+    assert re.search(rf"^error so far +{model.error_:.4f}$", facts, re.MULTILINE)
+    (n_drifts, first) = re.search(r"^drifts +(\d+), latest at rows ([\d,]+)", facts, re.MULTILINE).groups()
+    assert (int(n_drifts), int(first.replace(",", ""))) == (model.n_drifts_, model.drifts_[0])
+    assert re.search(r"^recent rows +[\d,]+ in the file; .* drops them$", facts, re.MULTILINE)
+    selection = model.selection_
+    assert re.search(rf"^leader +{re.escape(selection['leader'])}$", facts, re.MULTILINE)
+    shown = [re.split(r"  +", line.strip()) for line in experts.splitlines()[1:]]
+    errors = zip(selection["candidates"], selection["errors"], strict=True)
+    assert [line[:2] for line in shown] == [[name, f"{error:.4f}"] for name, error in errors]
+    assert [line[0] for line in shown if line[-1] == "leader"] == [selection["leader"]]
+
+
+def test_info_mentions_no_rows_if_the_file_has_none(folder):
+    model = AdaptiveIKClassifier(random_state=0).fit(*make_table())
+    isokern.save(model, folder / "model", buffer=False)
+    assert "recent rows" not in succeed(folder, "info", "model").out
+    isokern.save(AdaptiveIKClassifier().partial_fit([[0.0]], [1]), folder / "model")
+    assert succeed(folder, "info", "model").facts["drifts"] == "0"
 
 
 def test_json_has_null_for_a_metric_that_is_not_defined(fitted):

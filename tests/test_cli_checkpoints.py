@@ -17,6 +17,7 @@ from command_line import (
     N_ROWS,
     OUTPUTS,
     RUN,
+    WITHOUT_INITIAL,
     error_of,
     fail,
     results_in,
@@ -93,8 +94,9 @@ def test_records_as_csv_keep_their_one_header(folder):
     assert [int(line.split(",")[0]) for line in lines] == [*range(0, N_ROWS - INITIAL + 1, BLOCK)]
 
 
-def test_cells_chosen_by_cross_validation_stay_chosen(folder):
-    arguments = ("rows.txt", *RUN, *OUTPUTS, "--partitionings", 10, "--cells", "cv")
+@pytest.mark.parametrize("options", [WITHOUT_INITIAL, (*RUN, "--cells", "cv")], ids=["default", "cross-validation"])
+def test_every_kind_of_learner_continues_where_it_stopped(options, folder):
+    arguments = ("rows.txt", *options, *OUTPUTS, "--partitionings", 10)
     succeed(folder, "stream", *arguments)
     expected = results_in(folder)
     stop_after_50_blocks(folder, *arguments, *CHECKPOINT)

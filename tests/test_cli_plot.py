@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import inspect
 import json
 import re
@@ -14,7 +15,7 @@ import pytest
 import isokern
 from command_line import fail, succeed, write_csv
 from isokern import IKOGDClassifier, IKOGDRegressor, IsolationKernel, plotting
-from isokern.cli.plot import _read_curve, kernel, regions, stream
+from isokern.cli.plot import _read_blocks, kernel, regions, stream
 from isokern.data import write_libsvm
 
 BEGINNINGS = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}
@@ -84,20 +85,29 @@ def test_the_suffix_gives_the_format(suffix, folder):
 def test_each_run_is_a_line_named_by_its_file_or_by_an_option(folder, panels):
     succeed(folder, "plot", "stream", "run1.jsonl", "run2.csv", "--title", "Two runs")
     succeed(folder, "plot", "stream", "run1.jsonl", "run2.csv", "--names", "IK-OGD,NOGD")
-    names = [[line.get_label() for line in panel.lines] for panel in panels]
-    assert names == [["run1", "run2"], ["IK-OGD", "NOGD"]]
+    names = [[text.get_text() for text in panel.get_legend().get_texts()] for panel in panels]
+    assert names == [["run1, so far", "run2, so far", "each block"], ["IK-OGD, so far", "NOGD, so far", "each block"]]
     assert panels[0].get_title() == "Two runs"
-    assert [line.get_color() for line in panels[1].lines] == [plotting.COLOURS[name] for name in names[1]]
+    assert [line.get_color() for line in panels[1].lines[:4]] == [
+        plotting.COLOURS[name] for name in ("IK-OGD", "NOGD")
+    ] * 2
     records = [json.loads(line) for line in (folder / "run1.jsonl").read_text().splitlines()]
-    expected = [[record["n_seen"], 100 * record["accuracy"]] for record in records if record["accuracy"] is not None]
-    np.testing.assert_allclose(panels[0].lines[0].get_xydata(), expected)
+    scored = [record for record in records if record["accuracy"] is not None]
+    for line, name in ((panels[0].lines[0], "accuracy"), (panels[0].lines[2], "block_accuracy")):
+        np.testing.assert_allclose(line.get_xydata(), [[record["n_seen"], 100 * record[name]] for record in scored])
+
+
+def test_records_without_accuracies_of_blocks_are_drawn(folder, panels):
+    (folder / "short.jsonl").write_text('{"n_seen": 10, "accuracy": 0.5}\n{"n_seen": 20, "accuracy": 0.75}\n')
+    succeed(folder, "plot", "stream", "short.jsonl")
+    assert panels[0].lines[0].get_xydata().tolist() == [[10, 50], [20, 75]]
 
 
 def test_json_and_csv_give_the_same_line(folder):
     records = [json.loads(line) for line in (folder / "run1.jsonl").read_text().splitlines()]
-    lines = [",".join(map(str, record.values())).replace("None", "") for record in records]
-    (folder / "same.csv").write_text("\n".join([",".join(records[0]), *lines, ""]))
-    assert _read_curve(str(folder / "same.csv")) == _read_curve(str(folder / "run1.jsonl"))
+    with (folder / "same.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([records[0], *(record.values() for record in records)])
+    assert _read_blocks(str(folder / "same.csv")) == _read_blocks(str(folder / "run1.jsonl"))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import select
 
 import numpy as np
@@ -28,10 +29,12 @@ from command_line import (
 )
 from isokern.cli import _show
 from isokern.cli._method import METHODS
+from isokern.cli.stream import _note
 from isokern.data import blocks, write_libsvm
-from isokern.evaluation import Prequential, prequential
+from isokern.evaluation import Prequential, Record, prequential
 
-RUN = ("--initial", 100, "--block", 50, "--threads", 1)
+WITHOUT_INITIAL = ("--block", 50, "--threads", 1)
+RUN = ("--initial", 100, *WITHOUT_INITIAL)
 
 
 @pytest.fixture
@@ -43,9 +46,11 @@ def folder(tmp_path):
 
 def assert_equals_python(folder, arguments, learner, X, y, *, rtol=0, **options):
     """Check that a run writes the records, predictions and model of ``Prequential``; return the names of columns."""
-    succeed(folder, "stream", *arguments, *RUN, *OUTPUTS)
+    initial = getattr(learner, "n_initial", None) or 0
+    succeed(folder, "stream", *arguments, *(RUN if initial else WITHOUT_INITIAL), *OUTPUTS)
     twin = Prequential(learner, **options)
-    records = [twin.learn(X[:100], y[:100]), *(twin.step(*block) for block in blocks(X[100:], y[100:], 50))]
+    records = [twin.learn(X[:initial], y[:initial])] if initial else []
+    records += [twin.step(*block) for block in blocks(X[initial:], y[initial:], 50)]
     twin.finish()
     numbers = json.dumps([without_times(record.as_dict()) for record in records])
     assert read_records(folder / "records") == json.loads(numbers, parse_constant=lambda nan: None)
@@ -58,11 +63,54 @@ def assert_equals_python(folder, arguments, learner, X, y, *, rtol=0, **options)
 
 
 @pytest.mark.parametrize("protocol", ["rows", "blocks"])
-@pytest.mark.parametrize("method", [method for method in METHODS if method != "ik-svm"])
+@pytest.mark.parametrize("method", [method for method in METHODS if method not in {"ik-svm", "adaptive"}])
 def test_every_online_learner_does_as_in_python(method, protocol, folder):
     learner = METHODS[method](n_initial=100, random_state=0)
     arguments = ("rows.txt", "--method", method, "--protocol", protocol)
     assert_equals_python(folder, arguments, learner, *make_table(), rtol=1e-9, protocol=protocol)
+
+
+@pytest.mark.parametrize("options", [{}, {"protocol": "blocks"}, {"delay": 1}], ids=str)
+@pytest.mark.parametrize("file", ["rows.txt", "rows.csv"])
+def test_the_default_learner_does_as_in_python(file, options, folder):
+    X, y = make_table()
+    write_csv(folder / "rows.csv", X, y)
+    arguments = (file, "--dense", "--label", "kind", *(f"--{name}={value}" for name, value in options.items()))
+    assert_equals_python(folder, arguments, isokern.AdaptiveIKClassifier(random_state=0), X, y, rtol=1e-9, **options)
+
+
+RENEWED = "adaptive (its map renews itself; --method ik-ogd for one that only grows)"
+CHOSEN = {
+    "": RENEWED,
+    "--method adaptive": RENEWED,
+    "--partitionings 5 --seed 1 --threads 1 --set linear=False": RENEWED,
+    "--method ik-ogd": "ik-ogd (its map only grows)",
+    "--method ik-ogd --cells 8": "ik-ogd (its map is fixed)",
+    "--cells 8": "ik-ogd, because of --cells (its map is fixed)",
+    "--cells cv --initial 100": "ik-ogd, because of --initial (its map is fixed)",
+    "--partitioning voronoi": "ik-ogd, because of --partitioning (its map is fixed)",
+    "--initial 100": "ik-ogd, because of --initial (its map is fixed)",
+    "--scale maxabs": "ik-ogd, because of --scale (its map only grows)",
+    "--device cpu": "ik-ogd, because of --device (its map only grows)",
+    "--set growth=False": "ik-ogd, because of --set growth (its map is fixed)",
+    "--method fogd": "fogd",
+}
+
+
+@pytest.mark.parametrize("options", CHOSEN)
+def test_the_method_follows_from_the_options_and_is_said(options, folder):
+    facts = succeed(folder, "stream", "rows.txt", *options.split(), "--out", "model").facts
+    assert facts["method"] == CHOSEN[options]
+    model, method = isokern.load(folder / "model"), facts["method"].split()[0].rstrip(",")
+    assert type(model) is (isokern.IKOGDClassifierCV if "cv" in options else METHODS[method])
+
+
+@pytest.mark.parametrize("options", [(), ("--kind", "regression")])
+def test_numbers_are_learned_by_the_adaptive_regressor(options, folder):
+    X, _ = make_table()
+    write_libsvm(folder / "numbers.txt", X, X[:, 0])
+    succeed(folder, "stream", "numbers.txt", *options, "--out", "model")
+    assert type(isokern.load(folder / "model")) is isokern.AdaptiveIKRegressor
 
 
 PROTOCOLS = {
@@ -190,6 +238,42 @@ def test_progress_shows_rows_rate_and_accuracy_unless_quiet(quiet, monkeypatch):
     assert (shown == "") if quiet else all(text in shown for text in ("2,500 rows", " rows/s", "accuracy 0.7500"))
 
 
+@pytest.fixture
+def turned(folder):
+    """Return a folder with a stream whose classes change their places after 2,000 rows."""
+    X, y = make_table(3000)
+    write_libsvm(folder / "turned.txt", X, np.where(np.arange(3000) < 2000, y, -y))
+    return folder
+
+
+def test_the_facts_tell_the_leader_and_the_latest_changes(turned):
+    facts = succeed(turned, "stream", "turned.txt", "--records", "records.csv", "--out", "model").facts
+    model = isokern.load(turned / "model")
+    *_, last = csv.DictReader((turned / "records.csv").read_text().splitlines())
+    assert facts["leader"] == last["leader"] == model.selection_["leader"]
+    rows = ", ".join(f"{row:,}" for row in model.drifts_[-5:])
+    assert facts["n_drifts"] == f"{last['n_drifts']}, latest at rows {rows}"
+    assert 2000 < model.drifts_[-1] <= 3000
+
+
+def test_the_progress_of_a_stream_fits_into_100_columns(turned, monkeypatch):
+    terminal = Console(file=io.StringIO(), force_terminal=True, width=100)
+    monkeypatch.setattr(_show, "errors", terminal)
+    assert run(turned, "stream", "turned.txt", "--out", "model").code == 0
+    model = isokern.load(turned / "model")
+    leader = model.selection_["leader"].split(",")[0]
+    assert re.search(
+        rf"accuracy 0\.\d{{3}}, now 0\.\d{{3}}, {leader}, drifts {model.n_drifts_}", terminal.file.getvalue()
+    )
+
+
+def test_the_progress_shows_what_a_record_has():
+    numbers = dict.fromkeys(Record.__dataclass_fields__)
+    assert _note(Record(**numbers)) == ""
+    assert _note(Record(**numbers | {"accuracy": 0.5, "block_accuracy": np.nan})) == "accuracy 0.500"
+    assert _note(Record(**numbers | {"leader": "all cells, adagrad 1", "n_drifts": 0})) == "all cells"
+
+
 # -- pipes
 
 
@@ -253,6 +337,8 @@ def test_memory_stays_flat_over_two_million_rows(run_script, memory_is_known):
 # -- errors
 
 MISTAKES = {
+    "rows.txt --method adaptive --initial 100": "--initial is not an option of --method adaptive.",
+    "rows.txt --set bogus=1": "--set must be name=value with a parameter of AdaptiveIKClassifier, ",
     "rows.txt --method ik-svm": "--method must be an online learner; got ik-svm. Use isokern fit for ik-svm.",
     "rows.txt --resume": "--resume must come with --checkpoint, the folder to continue from.",
     "- --resume --checkpoint c": "--resume must come with a file; got -. A pipe cannot be rewound.",

@@ -24,6 +24,7 @@ tables = {
     "huge": rng.normal(size=(700, 20)) * 1e300,
     "single": rng.normal(size=(700, 20)).astype(np.float32),
     "pixels": rng.integers(0, 256, size=(700, 20)) / 255,
+    "many": rng.normal(size=(1500, 20)).round(2),
 }
 print(_core.instruction_set())
 for name, X in tables.items():
@@ -36,7 +37,7 @@ for name, X in tables.items():
                 cells = [kernel.apply(rows), kernel.apply(rows[:1]), kernel.apply(rows[3:40])]
                 print(name, partitioning, n_cells, [zlib.crc32(part) for part in cells])
     samples = np.stack([rng.permutation(700)[:500] for _ in range(19)]).astype(np.int32)
-    cells = [np.empty((700, 19), np.uint16) for _ in range(3)]
+    cells = [np.empty((len(X), 19), np.uint16) for _ in range(3)]
     voronoi_map(X, samples, [4, 150, 500]).apply(X, cells, 0)
     print(name, "nested", [zlib.crc32(part) for part in cells])
 """

@@ -16,11 +16,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from isokern import (
     IKSVC,
+    AdaptiveIKClassifier,
+    AdaptiveIKRegressor,
     AdaRakerClassifier,
     FOGDClassifier,
     IKOGDClassifier,
     IKOGDClassifierCV,
     IKOGDRegressor,
+    IKOGDRegressorCV,
     IsolationKernel,
     NOGDClassifier,
     OGDClassifier,
@@ -55,7 +58,7 @@ every_online_class = pytest.mark.parametrize("learner", ONLINE_CLASSES)
 def impossible_checks(learner):
     reason = "rows are learned one after another and the map is drawn from rows: a weight of 2 is not two rows"
     failures = {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
-    if isinstance(learner, IKOGDClassifierCV):
+    if isinstance(learner, IKOGDClassifierCV | IKOGDRegressorCV):
         names = ("check_estimators_partial_fit_n_features", "check_n_features_in_after_fitting")
         failures |= dict.fromkeys(names, "a search needs all rows at once, so partial_fit must come after fit")
     return failures
@@ -67,8 +70,12 @@ def impossible_checks(learner):
         IKOGDClassifier("voronoi", n_partitionings=10, random_state=0),
         IKOGDClassifier(loss="logistic", n_partitionings=10, random_state=0),
         IKOGDRegressor(n_partitionings=10, random_state=0),
+        AdaptiveIKClassifier(10, random_state=0),
+        AdaptiveIKClassifier(10, loss="logistic", random_state=0),
+        AdaptiveIKRegressor(10, random_state=0),
         IKSVC(n_partitionings=10, random_state=0),
         IKOGDClassifierCV(n_partitionings=6, n_cells=(2, 4), learning_rate=[0.5, 2.0], cv=3, random_state=0),
+        IKOGDRegressorCV(n_partitionings=10, n_cells=(2, 16), cv=3, random_state=0),
         OGDClassifier(random_state=0),
         OGDClassifier(budget=20, random_state=0),
         NOGDClassifier(random_state=0),

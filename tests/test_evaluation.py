@@ -21,7 +21,16 @@ from sklearn.naive_bayes import BernoulliNB, GaussianNB
 from sklearn.svm import SVC, LinearSVC
 
 import isokern
-from isokern import IKSVC, IKOGDClassifier, IKOGDClassifierCV, IKOGDRegressor, IsolationKernel, evaluation, persistence
+from isokern import (
+    IKSVC,
+    AdaptiveIKClassifier,
+    IKOGDClassifier,
+    IKOGDClassifierCV,
+    IKOGDRegressor,
+    IsolationKernel,
+    evaluation,
+    persistence,
+)
 from isokern.data import blocks
 from isokern.evaluation import holdout, measure
 from isokern.evaluation.learner import Block
@@ -134,7 +143,8 @@ def test_a_record_as_a_dict_is_plain_numbers():
     assert numbers["protocol"] == "blocks"
     assert list(numbers) == [
         *("n_seen", "n_labelled", "n_correct", "accuracy", "block_accuracy"),
-        *("map_seconds", "predict_seconds", "learn_seconds", "n_support", "protocol", "kappa", "auc"),
+        *("map_seconds", "predict_seconds", "learn_seconds", "n_support", "leader", "n_drifts"),
+        *("protocol", "kappa", "auc"),
     ]
 
 
@@ -143,6 +153,20 @@ def test_support_vectors_are_counted_if_the_learner_counts_them():
     assert [r.n_support for r in prequential(learner, make_blocks())][-1] == learner.n_support_ > 0
     assert [r.n_support for r in prequential(GaussianNB(), make_blocks(60), classes=[0, 1])] == [None, None]
     assert holdout(SVC(), make_rows(60), make_rows(60)).n_support is None  # it has one number for each class
+
+
+def test_records_name_the_leader_and_count_changes_if_the_learner_has_them():
+    X, y = make_rows(2400)
+    learner = AdaptiveIKClassifier(n_partitionings=10, random_state=0)
+    records = list(prequential(learner, cut(X, np.where(np.arange(2400) < 1500, y, 1 - y), 300)))
+    assert (records[-1].leader, records[-1].n_drifts) == (learner.selection_["leader"], len(learner.drifts_))
+    found = [r.n_drifts for r in records]
+    assert found == [np.count_nonzero(learner.drifts_ <= 300 * (k + 1)) for k in range(8)]
+    assert found[-1] > 0
+    *_, raced = prequential(IKOGDClassifier(n_partitionings=10, random_state=0), make_blocks())
+    assert raced.leader is not None and raced.n_drifts is None
+    *_, alone = prequential(GaussianNB(), make_blocks(60), classes=[0, 1])
+    assert alone.leader is alone.n_drifts is None
 
 
 def test_times_are_those_of_the_block_and_do_not_count_in_comparisons():

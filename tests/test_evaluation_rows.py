@@ -163,7 +163,7 @@ def test_rows_without_a_label_are_predicted_but_neither_counted_nor_learned():
     assert np.array_equal(learner.decision_function(X), twin.decision_function(X))
 
 
-@pytest.mark.parametrize("make", [Frequencies, isokern.FOGDClassifier])
+@pytest.mark.parametrize("make", [Frequencies, isokern.FOGDClassifier, isokern.IKOGDClassifier])
 def test_a_block_may_have_no_labels_at_all(make):
     X, y = make_rows(90)
     run = Prequential(make())
@@ -172,6 +172,28 @@ def test_a_block_may_have_no_labels_at_all(make):
     run.step(X[30:60], y[30:60])
     last = run.step(X[60:], None)
     assert (last.n_seen, last.n_labelled, len(last.predictions)) == (60, 30, 30)
+
+
+@pytest.mark.parametrize("metrics", ["kappa", "auc", "log_loss"])
+@pytest.mark.parametrize("make", [isokern.FOGDClassifier, isokern.IKOGDClassifier])
+def test_given_classes_predict_a_first_block_without_labels(make, metrics):
+    if make is isokern.FOGDClassifier and metrics == "log_loss":
+        pytest.skip("it has no probabilities")
+    X, y = make_rows(90)
+    run, twin = (Prequential(make(random_state=0), classes=[0, 1], metrics=metrics) for _ in range(2))
+    first = run.step(X[:30], None)
+    assert (first.n_seen, first.n_labelled, first.predictions.tolist()) == (30, 0, [0] * 30)
+    last, expected = run.step(X[30:], y[30:]), twin.step(X[30:], y[30:])
+    assert (last.n_seen, last.n_correct) == (90, expected.n_correct)
+    assert last.metrics == expected.metrics
+
+
+def test_a_regressor_predicts_0_before_the_first_target():
+    X, y = make_rows(90)
+    run = Prequential(isokern.IKOGDRegressor(random_state=0))
+    first = run.step(X[:30], None)
+    assert (first.n_seen, first.predictions.tolist()) == (30, [0.0] * 30)
+    assert run.step(X[30:], y[30:]).n_seen == 90
 
 
 def test_rows_with_labels_need_a_learner_that_can_learn_them():

@@ -15,7 +15,15 @@ from scipy import sparse
 from sklearn.base import clone
 
 import isokern
-from isokern import IKSVC, IKOGDClassifier, IKOGDClassifierCV, IKOGDRegressor, IsolationKernel, OGDClassifier
+from isokern import (
+    IKSVC,
+    IKOGDClassifier,
+    IKOGDClassifierCV,
+    IKOGDRegressor,
+    IKOGDRegressorCV,
+    IsolationKernel,
+    OGDClassifier,
+)
 from isokern.frames import Columns
 
 SMALL = {"n_partitionings": 10, "n_cells": 16, "random_state": 0}
@@ -206,6 +214,7 @@ LEARNERS = {
     "IKOGD, kernel": IKOGDClassifier(kernel=IsolationKernel(**SMALL)),
     "IKSVC": IKSVC(**SMALL),
     "CV": IKOGDClassifierCV(n_partitionings=10, n_cells=[4, 16], cv=3, random_state=0),
+    "CV of a regressor": IKOGDRegressorCV(n_partitionings=10, n_cells=[4, 16], cv=3, random_state=0),
     "regressor": IKOGDRegressor(**SMALL),
 }
 

@@ -17,7 +17,9 @@ import isokern
 import reference
 from isokern import IKOGDClassifier, IKOGDRegressor, IsolationKernel
 from isokern.learners import growth
-from isokern.learners.growth import Growth, Heirs
+from isokern.learners.growth import FirstRows, Growth, Heirs
+from isokern.learners.linear_term import LinearTerm
+from isokern.learners.warm_up import Batch
 from isokern.partitionings import IsolationTrees
 from learning import every, feed, make_rows, make_stream
 from test_interrupts import interrupted, plain, state_of
@@ -48,7 +50,7 @@ def grown_trees(kind, max_depth=None, n_cells=6, n_more=40):
     mask = np.isin(np.arange(D.shape[1]), categorical)
     kernel = IsolationKernel(n_partitionings=T, n_cells=n_cells, max_depth=max_depth, random_state=0)
     former = kernel.fit_rows(rows[:30], mask if categorical else None).map_
-    grown, parents = former.grown(rows, n_more, 5, 2, max_depth=max_depth, both_scales=True)
+    grown, parents = former.grown(rows, n_more, 5, 2, max_depth=max_depth)
     samples = reference.draw_samples(len(D), T, n_more, 5)
     return former, grown, parents, (D, samples, categorical)
 
@@ -74,7 +76,7 @@ def test_grown_trees_equal_their_numpy_twin(kind, max_depth):
 def test_growth_of_dense_and_sparse_rows_is_the_same():
     D, _ = rows_of("sparse", 90)
     former = IsolationKernel(n_partitionings=T, n_cells=6, random_state=0).fit(D[:30]).map_
-    dense, csr = (former.grown(rows, 40, 5, 1, max_depth=None, both_scales=True) for rows in (D, sparse.csr_array(D)))
+    dense, csr = (former.grown(rows, 40, 5, 1, max_depth=None) for rows in (D, sparse.csr_array(D)))
     assert plain(dense[0]) == plain(csr[0])
     assert np.array_equal(dense[1], csr[1])
 
@@ -97,15 +99,15 @@ def test_nodes_keep_their_place_and_count_the_points_of_the_new_sample():
 
 def test_the_coarse_scale_stays_when_only_leaves_grow():
     D, _ = rows_of("plain", 90)
-    first = IsolationKernel(n_partitionings=T, n_cells=6, random_state=0).fit(D[:30]).map_.growing()
-    second, _ = first.grown(D, 20, 5, 1, max_depth=None, both_scales=True)
-    third, parents = second.grown(D, 60, 6, 1, max_depth=None, both_scales=False)
-    coarse, fine = (second.apply(D, 1).reshape(len(D), T, 2)[:, :, scale] for scale in (0, 1))
-    assert np.array_equal(coarse, fine)
-    cells = third.apply(D, 1).reshape(len(D), T, 2)
+    former = IsolationKernel(n_partitionings=T, n_cells=20, random_state=0).fit(D).map_.growing()
+    grown, parents = former.grown(D, 60, 6, 1, max_depth=None)
+    coarse, fine = (former.apply(D, 1).reshape(len(D), T, 2)[:, :, scale] for scale in (0, 1))
+    for of_tree in zip(coarse.T, fine.T, strict=True):  # the same cells, by other numbers
+        assert len(set(zip(*of_tree, strict=True))) == len(set(of_tree[0])) == len(set(of_tree[1]))
+    cells = grown.apply(D, 1).reshape(len(D), T, 2)
     assert np.array_equal(cells[:, :, 0], coarse)
     assert np.array_equal(parents[np.arange(T), cells[:, :, 1]], fine)
-    assert third.n_cells > second.n_cells
+    assert grown.n_cells > former.n_cells
 
 
 @pytest.mark.parametrize(
@@ -149,9 +151,14 @@ def test_forged_numbers_of_first_nodes_are_refused(n_first):
 # Rows that are kept
 
 
+def batch_of(X):
+    """Return rows whose target is their first column."""
+    return Batch(X, X[:, 0], None)
+
+
 @pytest.fixture
 def few_rows(monkeypatch):
-    """Keep at most 50 rows, so that growth ends at 256 rows."""
+    """Keep at most 50 rows, so that growth ends at 1,024 rows."""
     monkeypatch.setattr(growth, "_MOST_CELLS", 50)
 
 
@@ -162,7 +169,7 @@ def test_the_rows_with_the_smallest_hashes_are_kept_however_the_stream_is_cut(fe
     for begin in range(16, 256, size):
         if begin >= kept.n_next:
             kept = kept.further()
-        kept = kept.keeping(X[begin : min(begin + size, kept.n_next if size == 240 else 256)], begin)
+        kept = kept.keeping(batch_of(X[begin : min(begin + size, kept.n_next if size == 240 else 256)]), begin)
     if size != 240:
         expected = np.sort(np.argsort(growth._hashes(np.arange(256), 3))[:50])
         assert np.array_equal(kept.numbers, expected)
@@ -178,9 +185,17 @@ def test_hashes_are_uniform():
 
 def test_rows_that_were_never_learned_are_kept_only_once():
     X = np.arange(60.0)[:, None]
-    once = Growth.begun(X[:16], 0).keeping(X[16:40], 16)
-    again = Growth.begun(X[:16], 0).keeping(-X[16:50], 16).keeping(X[16:40], 16)
-    assert plain(once) == plain(again)
+    for begun in (Growth.begun(X[:16], 0), FirstRows.begun(batch_of(X[:16]), 0)):
+        once = begun.keeping(batch_of(X[16:40]), 16)
+        again = begun.keeping(batch_of(-X[16:50]), 16).keeping(batch_of(X[16:40]), 16)
+        assert plain(once) == plain(again)
+
+
+def test_of_the_rows_before_the_first_growth_those_with_the_smallest_hashes_are_kept(few_rows):
+    X = np.arange(256.0)[:, None]
+    kept = Growth.begun(X, 3)
+    limit = np.sort(growth._hashes(np.arange(1024), 3))[49]
+    assert np.array_equal(kept.table[:, 0], np.flatnonzero(growth._hashes(np.arange(256), 3) <= limit))
 
 
 def test_large_rows_are_kept_in_bounded_memory(monkeypatch):
@@ -195,7 +210,7 @@ def test_large_rows_are_kept_in_bounded_memory(monkeypatch):
 def test_heirs_take_the_values_of_their_cell_or_a_share_of_them():
     D, _ = rows_of("plain", 90)
     former = IsolationKernel(n_partitionings=T, n_cells=6, random_state=0).fit(D[:30]).map_.growing()
-    grown, parents = former.grown(D, 40, 5, 1, max_depth=None, both_scales=True)
+    grown, parents = former.grown(D, 40, 5, 1, max_depth=None)
     heirs = Heirs(former, grown, parents)
     for scale in (0, 1):
         sizes = np.diff(former.starts).reshape(T, 2)[:, scale]
@@ -238,9 +253,18 @@ def test_any_split_of_a_stream_gives_the_same_bytes(options):
 
 
 @pytest.mark.parametrize("n_rows", [64, 256])
-def test_growth_changes_no_score(n_rows):
+def test_the_map_is_drawn_anew_from_64_and_256_rows(n_rows):
     X, y, _ = make_stream(300)
-    model = IKOGDClassifier(**SMALL).partial_fit(X[:n_rows], y[:n_rows])
+    model = IKOGDClassifier(**SMALL).partial_fit(X[: n_rows + 1], y[: n_rows + 1])
+    arrays = model.kernel_.map_.partitionings.arrays
+    assert set(arrays["n_points"][arrays["starts"][:-1]]) == {n_rows // 2}
+    assert model.linear_term_.equals(LinearTerm.learn(X[:n_rows], None))
+    assert model.n_rows_seen_ == n_rows + 1
+
+
+def test_growth_changes_no_score():
+    X, y, _ = make_stream(1024)
+    model = IKOGDClassifier(**SMALL).partial_fit(X, y)
     before = model.decision_function(X)
     n_cells = model.kernel_.n_cells_
     model.partial_fit(X[:1], y[:1], sample_weight=[1e-300])  # grows first, then learns next to nothing
@@ -256,10 +280,11 @@ def test_dense_and_sparse_streams_give_the_same_model_without_a_linear_term():
     assert dense.decision_function(X).tobytes() == csr.decision_function(sparse.csr_array(X)).tobytes()
 
 
+@pytest.mark.parametrize("make", [IKOGDClassifier, IKOGDRegressor])
 @pytest.mark.parametrize("n_rows", [10, 16, 64, 100, 256, 290])
-def test_a_saved_stream_goes_on_as_if_it_had_not_been_saved(tmp_path, n_rows):
+def test_a_saved_stream_goes_on_as_if_it_had_not_been_saved(tmp_path, n_rows, make):
     X, y, _ = make_stream(300)
-    model = IKOGDClassifier(**SMALL).partial_fit(X[:n_rows], y[:n_rows])
+    model = make(**SMALL).partial_fit(X[:n_rows], y[:n_rows])
     isokern.save(model, tmp_path / "model.isokern")
     twins = [isokern.load(tmp_path / "model.isokern"), pickle.loads(pickle.dumps(model)), copy.deepcopy(model)]
     model.partial_fit(X[n_rows:], y[n_rows:])
@@ -267,14 +292,15 @@ def test_a_saved_stream_goes_on_as_if_it_had_not_been_saved(tmp_path, n_rows):
         assert state_of(twin.partial_fit(X[n_rows:], y[n_rows:])) == state_of(model)
 
 
-def test_an_interrupted_stream_goes_on_as_if_nothing_had_happened():
+@pytest.mark.parametrize("method", ["partial_fit", "partial_fit_predict"])
+def test_an_interrupted_stream_goes_on_as_if_nothing_had_happened(method):
     X, y, _ = make_stream(80)
     first = IKOGDClassifier(**SMALL).partial_fit(X[:30], y[:30])
     expected = copy.deepcopy(first).partial_fit(X[30:], y[30:])
     n_met = set()
     for k in itertools.count(1, 17):
         torn = copy.deepcopy(first)
-        if not interrupted(k, lambda torn=torn: torn.partial_fit(X[30:], y[30:])):
+        if not interrupted(k, lambda torn=torn: getattr(torn, method)(X[30:], y[30:])):
             break
         n = torn.n_rows_seen_
         n_met.add(n)
@@ -315,8 +341,17 @@ def test_a_model_that_would_be_too_large_stops_growing_with_a_warning():
     assert IKOGDClassifier(**SMALL, max_model_size=None).partial_fit(X, y).kernel_.n_cells_ > small.kernel_.n_cells_
 
 
+def test_a_stream_that_stops_growing_does_not_depend_on_its_split():
+    X, y, _ = make_stream(300)
+    small = IKOGDClassifier(**SMALL, max_model_size=20_000)
+    with pytest.warns(UserWarning, match="max_model_size=20,000"):
+        whole = copy.deepcopy(small).partial_fit(X, y)
+    with pytest.warns(UserWarning, match="max_model_size=20,000"):
+        assert state_of(feed(small, [1] * 70, X, y)) == state_of(whole)
+
+
 def test_growth_ends_and_the_rows_are_dropped(few_rows):
-    X, y, _ = make_stream(600)
+    X, y, _ = make_stream(1030)
     model = IKOGDClassifier(**SMALL).partial_fit(X, y)
     assert model.growth_ is None
     assert model.takes_cells == all(candidate.linear_values is None for candidate in model.learned_.models)
@@ -369,11 +404,11 @@ def test_tables_with_words_and_missing_values_grow_a_map():
 
 
 def test_columns_that_vary_later_join_the_linear_term():
-    X, y, _ = make_stream(300, 2)
-    X[:16, 0] = 1.0
-    model = IKOGDClassifier(**SMALL).partial_fit(X[:16], y[:16])
+    X, y, _ = make_stream(1030, 2)
+    X[:256, 0] = 1.0
+    model = IKOGDClassifier(**SMALL).partial_fit(X[:257], y[:257])
     assert model.linear_term_.factor[0] == 0
-    model.partial_fit(X[16:], y[16:])
+    model.partial_fit(X[257:], y[257:])
     assert model.linear_term_.factor[0] > 0
 
 
@@ -419,7 +454,7 @@ def test_any_split_of_a_stream_of_numbers_gives_the_same_bytes(options):
 
 
 def test_growth_changes_no_predicted_number():
-    X, y, _ = make_numbers(64)
+    X, y, _ = make_numbers(1024)
     model = IKOGDRegressor(**SMALL).partial_fit(X, y)
     before = model.learned_.leader_scores(model._mapped(X), [])
     model._grow(model.growth_)

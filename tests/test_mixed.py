@@ -54,6 +54,27 @@ def test_categories_of_many_columns_equal_the_reference():
     np.testing.assert_array_equal(cells_of(X, D, 32, (0, 4100)), tree_cells(X, D, 7, 32, SEED, None, (0, 4100)))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+@pytest.mark.parametrize("categorical", [(), (0, 2)])
+def test_many_rows_equal_the_reference(categorical, missing, dtype):
+    D, X = (make_rows(n, 4, categorical, missing, dtype) for n in (300, 1027))
+    X[:5, 1], X[5:300, 3] = -0.0, D[:295, 3]
+    np.testing.assert_array_equal(
+        cells_of(X, D, 64, categorical, t=9), tree_cells(X, D, 9, 64, SEED, None, categorical)
+    )
+
+
+@pytest.mark.parametrize("spread", [1.0, 1e-6])  # around 100, where float32 numbers are 1e-5 apart
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+@pytest.mark.parametrize("categorical", [(), (0, 1, 2, 3)])
+def test_many_rows_fall_into_the_cells_of_large_trees_that_few_rows_fall_into(categorical, missing, spread):
+    X = make_rows(6000, 4, categorical, missing)
+    X[:, 1] = X[:, 1] if 1 in categorical else 100 + spread * np.random.default_rng(1).normal(size=6000)
+    few = [cells_of(X[begin : begin + 600], X, 5000, categorical, t=9) for begin in range(0, 6000, 600)]
+    np.testing.assert_array_equal(cells_of(X, X, 5000, categorical, t=9), np.concatenate(few))
+
+
 def test_missing_values_split_from_a_constant_column():
     D = np.array([[1.0], [np.nan], [1.0], [np.nan]])
     cells = cells_of(D, D, 4, ())

@@ -18,18 +18,21 @@ from sklearn.svm import SVC
 
 from isokern import (
     IKSVC,
+    AdaptiveIKClassifier,
+    AdaptiveIKRegressor,
     AdaRakerClassifier,
     FOGDClassifier,
     IKOGDClassifier,
     IKOGDClassifierCV,
     IKOGDRegressor,
+    IKOGDRegressorCV,
     IsolationKernel,
     NOGDClassifier,
     OGDClassifier,
 )
 from isokern.learners.budgets import BUDGETS
 from isokern.persistence import ESTIMATORS, load, read_file, save, write_file
-from learning import LOSSES, SMALL, make_kernel, make_rows
+from learning import LOSSES, SMALL, every, make_kernel, make_rows
 
 SOON = {"n_initial": 50, "random_state": 0}
 TREE = {**SMALL, "n_initial": 50}
@@ -46,6 +49,8 @@ ONLINE = {
     "IKOGD, dual": IKOGDClassifier(evaluation="dual", schedule="constant", average=True, **TREE),
     "IKOGD, Voronoi": IKOGDClassifier("voronoi", scale="maxabs", class_weight="balanced", **TREE),
     "IKOGD, class weights": IKOGDClassifier(class_weight={0: 2.0, 1: 0.5, np.int64(2): 1}, **TREE),
+    "Adaptive": AdaptiveIKClassifier(6, random_state=0),
+    "Adaptive regressor": AdaptiveIKRegressor(6, random_state=0),
     "IKOGDRegressor": IKOGDRegressor(**TREE),
     "IKOGDRegressor, averaged": IKOGDRegressor(average=True, **TREE),
     "IKOGDRegressor, quantiles": IKOGDRegressor(loss="quantile", quantiles=[0.2, 0.7], **TREE),
@@ -170,7 +175,9 @@ def test_a_loaded_kernel_of_sparse_rows_gives_the_same_map(n_columns, partitioni
     assert_same(again(kernel), kernel, X)
 
 
-UNFITTED = {**KERNELS, **ONLINE, "IKSVC": IKSVC(C=2.0), "search": IKOGDClassifierCV(n_cells=(4, 8), cv=3)}
+SEARCH = {"n_partitionings": 6, "n_cells": (4, 8), "cv": 3, "random_state": 0}
+SEARCHES = {"search": IKOGDClassifierCV(**SEARCH), "search for numbers": IKOGDRegressorCV(**SEARCH)}
+UNFITTED = {**KERNELS, **ONLINE, "IKSVC": IKSVC(C=2.0), **SEARCHES}
 
 
 @pytest.mark.parametrize("model", UNFITTED.values(), ids=UNFITTED)
@@ -380,9 +387,10 @@ def test_a_checkpoint_of_many_things_comes_back(again):
     assert_same(loaded["model"].partial_fit(loaded["rest"], y[120:]), model.partial_fit(X[120:], y[120:]), X)
 
 
-def test_a_search_comes_back_and_its_stream_goes_on(again):
+@every("search", SEARCHES)
+def test_a_search_comes_back_and_its_stream_goes_on(search, again):
     X, y = make_rows(200)
-    model = IKOGDClassifierCV(n_partitionings=6, n_cells=(4, 8), cv=3, random_state=0).fit(X[:120], y[:120])
+    model = clone(search).fit(X[:120], y[:120])
     loaded = again(model)
     assert loaded.best_params_ == model.best_params_
     assert np.array_equal(loaded.cv_results_["mean_test_score"], model.cv_results_["mean_test_score"])
@@ -518,9 +526,10 @@ def test_skops_keeps_every_online_learner_at_every_stage(n_rows, learner, path):
     assert_same(loaded.partial_fit(X[n_rows:], y[n_rows:]), model.partial_fit(X[n_rows:], y[n_rows:]), X)
 
 
-def test_skops_keeps_a_search(path):
+@every("search", SEARCHES)
+def test_skops_keeps_a_search(search, path):
     X, y = make_rows(200)
-    model = IKOGDClassifierCV(n_partitionings=6, n_cells=(4, 8), cv=3, random_state=0).fit(X[:120], y[:120])
+    model = clone(search).fit(X[:120], y[:120])
     assert_same(by_skops(model, path), model, X)
 
 

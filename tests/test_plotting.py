@@ -30,6 +30,21 @@ def test_growth_has_logarithmic_axes_with_the_measured_sizes_as_ticks():
     assert [line.get_xydata().tolist() for line in panel.lines] == [[[10, 1], [100, 8]], [[100, 3], [1000, 2]]]
 
 
+def test_blocks_in_which_a_change_was_found_are_shaded():
+    _, (panel,) = plotting.new_figure(1)
+    runs = {
+        "one": [(10, 0.5, 0.5, 1), (20, 0.6, 0.7, 1), (30, 0.6, 0.6, 3)],
+        "two": [(15, 0.4, 0.4, 0), (25, 0.4, 0.0, 1)],
+    }
+    plotting.blocks_along_stream(panel, runs, "title")
+    spans = [(patch.get_x(), patch.get_x() + patch.get_width()) for patch in panel.patches]
+    assert spans == [(0, 10), (20, 30), (15, 25)]
+    colours = [line.get_color() for line in panel.lines[:2]]
+    assert [line.get_color() for line in panel.lines[2:4]] == colours
+    assert panel.lines[3].get_xydata().tolist() == [[15, 40], [25, 0]]
+    assert [text.get_text() for text in panel.get_legend().get_texts()][2:] == ["each block", "change found"]
+
+
 @pytest.mark.parametrize("n_panels", [1, 2])
 def test_a_shared_legend_is_no_wider_than_its_figure(n_panels):
     figure, panels = plotting.new_figure(n_panels)

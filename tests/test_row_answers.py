@@ -6,10 +6,11 @@ import copy
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from isokern import IKOGDClassifier, IKOGDRegressor, IsolationKernel
 from isokern.frames import is_missing
-from learning import every, feed, make_stream
+from learning import every, feed, is_unfitted, make_stream
 from test_interrupts import state_of
 
 SMALL = {"n_partitionings": 7, "random_state": 0}
@@ -93,14 +94,67 @@ def test_rows_without_a_label_are_predicted_but_not_learned(model):
     names[np.random.default_rng(0).random(150) < 0.3] = None
     names[0], has_label = "a", np.array([name is not None for name in names])
     slow, fast = copy.deepcopy(model), copy.deepcopy(model)
-    assert fast.partial_fit_predict(X, names)[1:].tolist() == one_by_one(slow, names)
-    plain = copy.deepcopy(model).partial_fit(X[has_label], names[has_label].astype(str))
+    answers = fast.partial_fit_predict(X, names, sample_weight=WEIGHTS)
+    assert answers[1:].tolist() == one_by_one(slow, names, weights=WEIGHTS)
+    plain = copy.deepcopy(model).partial_fit(
+        X[has_label], names[has_label].astype(str), sample_weight=WEIGHTS[has_label]
+    )
     assert state_of(fast) == state_of(plain)
 
 
-def test_no_labels_at_all_need_a_fitted_model():
+def test_rows_without_labels_leave_a_model_as_it_was():
     model = IKOGDClassifier(**SMALL).partial_fit(X, Y)
+    before = state_of(model)
     assert np.array_equal(model.partial_fit_predict(X, None), model.predict(X))
+    assert state_of(model) == before
+
+
+@pytest.mark.parametrize("method", ["predict", "decision_function", "predict_proba"])
+@every("model", CLASSIFIERS)
+def test_rows_before_the_first_label_are_answered_like_the_first_row_that_has_one(model, method):
+    early, late = copy.deepcopy(model), copy.deepcopy(model)
+    found = early.partial_fit_predict(X, [None] * 20 + Y[20:].tolist(), method=method)
+    expected = late.partial_fit_predict(X[20:], Y[20:], method=method)
+    assert np.array_equal(found[20:], expected)
+    assert np.array_equal(found[:20], np.repeat(expected[:1], 20, axis=0))
+    assert state_of(early) == state_of(late)
+
+
+@every("model", {name: CLASSIFIERS[name] for name in ("growing", "fixed", "no race", "kernel")})
+def test_given_classes_answer_rows_before_any_label(model):
+    model = copy.deepcopy(model)
+    assert model.partial_fit_predict(X, None, ["b", "a"]).tolist() == ["a"] * 150
+    assert model.partial_fit_predict(X[:2], None, [0, 1, 2], method="decision_function").tolist() == [[0.0] * 3] * 2
+    assert model.partial_fit_predict(X[:2], [None] * 2, [0, 1], method="predict_proba").tolist() == [[0.5] * 2] * 2
+    assert is_unfitted(model)
+    assert model.partial_fit_predict(X[:1], ["b"], ["b", "a"]).tolist() == ["a"]
+
+
+def test_without_labels_and_classes_there_is_no_answer():
+    model = IKOGDClassifier()
+    with pytest.raises(NotFittedError, match=r"y must have a label, or classes must be given\.$"):
+        model.partial_fit_predict(X, [None] * 150)
+    assert is_unfitted(model)
+
+
+@pytest.mark.parametrize("make", [IKOGDClassifier, IKOGDRegressor])
+def test_rows_before_the_first_label_are_validated(make):
+    model, rows = make(**SMALL), np.where(np.arange(150)[:, None] == 1, np.inf, X)
+    with pytest.raises(ValueError, match="infinity"):
+        model.partial_fit_predict(rows, [np.nan] * 3 + Y[3:].tolist())
+    assert is_unfitted(model)
+
+
+@pytest.mark.parametrize("n", [1, 2, 15, 16, 17])
+@every("model", {name: CLASSIFIERS[name] for name in ("growing", "fixed", "kernel")})
+def test_short_streams_are_answered_by_calls_of_any_size(model, n):
+    whole, rows = copy.deepcopy(model), copy.deepcopy(model)
+    answers = whole.partial_fit_predict(X[:n], Y[:n], [0, 1, 2])
+    single = [rows.partial_fit_predict(X[i : i + 1], Y[i : i + 1], [0, 1, 2])[0] for i in range(n)]
+    assert answers.tolist() == single
+    assert whole.n_rows_seen_ == n
+    assert np.array_equal(whole.predict_proba(X), rows.predict_proba(X))
+    assert state_of(whole.partial_fit(X[n:], Y[n:])) == state_of(rows.partial_fit(X[n:], Y[n:]))
 
 
 def test_an_unknown_method_is_a_clear_error():
@@ -136,6 +190,24 @@ def test_rows_without_a_number_are_predicted_but_not_learned():
     slow, fast, plain = (IKOGDRegressor(**SMALL) for _ in range(3))
     assert np.array_equal(fast.partial_fit_predict(X, y)[1:], one_by_one(slow, y))
     assert state_of(fast) == state_of(plain.partial_fit(X[~np.isnan(y)], y[~np.isnan(y)]))
+
+
+@every("model", REGRESSORS)
+def test_rows_before_the_first_number_are_predicted_as_0(model):
+    early, late = copy.deepcopy(model), copy.deepcopy(model)
+    found = early.partial_fit_predict(X, np.where(np.arange(150) < 20, np.nan, NUMBERS))
+    assert not found[:20].any()
+    assert np.array_equal(found[20:], late.partial_fit_predict(X[20:], NUMBERS[20:]))
+    assert state_of(early) == state_of(late)
+
+
+@every("model", REGRESSORS)
+def test_without_any_number_0_is_predicted(model):
+    model = copy.deepcopy(model)
+    found = model.partial_fit_predict(X, None)
+    assert is_unfitted(model)
+    assert found.shape == model.partial_fit(X, NUMBERS).predict(X).shape
+    assert not found.any()
 
 
 def test_several_outputs_are_answered_together():

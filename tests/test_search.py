@@ -31,11 +31,16 @@ def plain_learner(**options):
 
 
 def check_against_grid_search(X, y, *, cv=3, scoring=None, rates=None, **options):
-    """Check the results of a search against scikit-learn's, except for times, and return the fitted search."""
+    """Check the results of a search against scikit-learn's, and return the fitted search."""
     grid = {"n_cells": CELLS} | ({} if rates is None else {"learning_rate": rates})
     expected = GridSearchCV(plain_learner(**options), grid, cv=cv, scoring=scoring).fit(X, y)
     model = make_search(cv=cv, scoring=scoring, learning_rate="auto" if rates is None else rates, **options)
-    model.fit(X, y)
+    check_results(model.fit(X, y), expected)
+    return model
+
+
+def check_results(model, expected):
+    """Check the results of a fitted search against those of a fitted GridSearchCV, except for times."""
     names = [name for name in expected.cv_results_ if not name.endswith("_time")]
     assert sorted(model.cv_results_) == sorted(names)
     order = [expected.cv_results_["params"].index(params) for params in model.cv_results_["params"]]
@@ -45,7 +50,6 @@ def check_against_grid_search(X, y, *, cv=3, scoring=None, rates=None, **options
         assert name == "params" or ours.dtype == theirs.dtype
     assert model.n_splits_ == expected.n_splits_
     assert model.best_score_ == expected.best_score_
-    return model
 
 
 # Results

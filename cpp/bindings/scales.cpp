@@ -5,12 +5,17 @@
 // one step, each in a thread of its own, under the lock of one clock.
 #include "bindings/rules.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
+#include <tuple>
 #include <vector>
 
 #include "common/threads.hpp"
+#include "online/adwin.hpp"
 #include "online/scale_weights.hpp"
 
 namespace isokern::bindings {
@@ -22,7 +27,16 @@ using OptionalCells = std::optional<CellsArgument>;
 using OptionalFloats = std::optional<Output<float>>;
 using LinearArgument = std::optional<std::variant<Table<float>, Csr<float>>>;
 
-// A model that learns, with the cells that it takes of each row.
+// A tree that is renewed after a row, with the cells and targets of rows of the past (scale_weights.hpp).
+struct RenewalArgument {
+    std::int64_t row, first;
+    CellsArgument cells;
+    TargetArgument targets;
+    OptionalVector row_weights;
+    float square;
+};
+
+// A model that learns, with the cells that it takes of each row, and the trees that are renewed along the rows.
 struct Entrant {
     OptionalCells cells;
     std::optional<Vector<std::int64_t>> starts;
@@ -31,7 +45,24 @@ struct Entrant {
     Rule rule;
     Clock *clock;
     Output<double> scores;
+    std::vector<RenewalArgument> renewals;
 };
+
+Renewal view(const RenewalArgument &renewal, std::int64_t n_rows, std::int64_t t, std::int64_t n_columns) {
+    return std::visit(
+        [&](const auto &cells) -> Renewal {
+            const auto n_past = static_cast<std::int64_t>(cells.shape(0)), width = std::int64_t(cells.shape(1));
+            if (renewal.row < 1 || renewal.row > n_rows || renewal.first < 0 || renewal.first + width > t)
+                throw std::invalid_argument("a renewal must be of the cells of a tree, after one of the rows.");
+            return {renewal.row,
+                    renewal.first,
+                    CellRows{cells.data(), n_past, width, nullptr},
+                    view(renewal.targets, n_past, n_columns),
+                    view(renewal.row_weights, n_past),
+                    renewal.square};
+        },
+        renewal.cells);
+}
 
 std::optional<AnyCells> view(const OptionalCells &cells, const std::optional<Vector<std::int64_t>> &starts,
                              std::int64_t n_rows, std::int64_t n_scales) {
@@ -94,15 +125,63 @@ ScaleWeights view(const Entrant &entrant, const std::optional<AnyCells> &cells,
             n_columns};
 }
 
+// The state of an Adwin, as an array.
+using Monitor = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+constexpr std::size_t kMonitorSize = sizeof(Adwin) / sizeof(double);
+
+void check_monitor(const Monitor &monitor) {
+    if (monitor.size() != kMonitorSize)
+        throw std::invalid_argument("monitor must have the size of its state.");
+    Adwin state;
+    std::memcpy(&state, monitor.data(), sizeof state);
+    const auto is_count = [](double most) {
+        return [most](double n) { return n >= 0.0 && n <= most && n == std::floor(n); };
+    };
+    if (!std::all_of(state.n_buckets.begin(), state.n_buckets.end(), is_count(Adwin::kMost)) ||
+        !std::all_of(state.changes.begin(), state.changes.end(), is_count(0x1p53)) || !is_count(0x1p53)(state.n_seen) ||
+        !is_count(0x1p53)(state.n_changes))
+        throw std::invalid_argument("monitor must have whole numbers of buckets.");
+}
+
+// The mean error so far, how many changes were found, and the numbers of rows at which the latest were, ascending.
+auto read_monitor(const Monitor &monitor) {
+    check_monitor(monitor);
+    Adwin state;
+    std::memcpy(&state, monitor.data(), sizeof state);
+    std::vector<std::int64_t> changes;
+    for (double k = std::max(0.0, state.n_changes - Adwin::kChanges); k < state.n_changes; k += 1.0)
+        changes.push_back(static_cast<std::int64_t>(state.change(k)));
+    return std::tuple(state.n_seen > 0.0 ? state.total / state.n_seen : 0.0, static_cast<std::int64_t>(state.n_changes),
+                      to_array(std::move(changes)));
+}
+
+// Adds the error of the entrant with the least faded error before each row.
+//   in: before and now, n x n_rows errors      changed: monitor
+void follow_leader(const Monitor &monitor, const double *before, const double *now, std::int64_t n,
+                   std::int64_t n_rows) {
+    Adwin state;
+    std::memcpy(&state, monitor.data(), sizeof state);
+    for (std::int64_t r = 0; r < n_rows; ++r) {
+        std::int64_t leader = 0;
+        for (std::int64_t e = 1; e < n; ++e)
+            leader = before[e * n_rows + r] < before[leader * n_rows + r] ? e : leader;
+        state.add(std::min(1.0, now[leader * n_rows + r]));
+    }
+    std::memcpy(monitor.data(), &state, sizeof state);
+}
+
 // All entrants learn the rows in one step with `copies`, under the lock of `guard`. errors[e] becomes the entrant's
 // faded error, see faded_error; the last entry the faded sum of the rows' weights. history[e, r] is the error before
-// row r.
+// row r. The monitor, if there is one, takes the error of the entrant that led at each row.
 void learn_scales(const std::vector<const Entrant *> &entrants, const LinearArgument &linear, float constant,
                   const TargetArgument &targets, const OptionalVector &row_weights, Clock &guard,
                   const SeenFrom &seen_from, double fade,
                   const nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu> &errors,
-                  const Output<double> &history, int threads, const Copies &copies) {
+                  const Output<double> &history, int threads, const Copies &copies,
+                  const std::optional<Monitor> &monitor) {
     check(copies);
+    if (monitor)
+        check_monitor(*monitor);
     const auto *classes = std::get_if<Vector<std::int32_t>>(&targets);
     const auto n_rows = static_cast<std::int64_t>(classes ? classes->size() : std::get<1>(targets).first.shape(0));
     const auto n = static_cast<std::int64_t>(entrants.size());
@@ -129,9 +208,15 @@ void learn_scales(const std::vector<const Entrant *> &entrants, const LinearArgu
         if (number < (n_classes > 2 ? 0 : -1) || number >= std::max<std::int64_t>(n_scored, 0))
             throw std::invalid_argument("targets must be columns of classes.");
     }
-    std::vector<AnyTarget> target; // by entrant
-    for (const ScaleWeights &of_entrant : weights)
-        target.push_back(view(targets, n_rows, of_entrant.n_columns));
+    std::vector<AnyTarget> target;             // by entrant
+    std::vector<std::vector<Renewal>> renewed; // by entrant
+    for (std::int64_t e = 0; e < n; ++e) {
+        target.push_back(view(targets, n_rows, weights[e].n_columns));
+        const std::int64_t t = cells[e] ? std::visit([](const auto &any) { return any.t; }, *cells[e]) : 0;
+        auto &of_entrant = renewed.emplace_back();
+        for (const RenewalArgument &renewal : entrants[e]->renewals)
+            of_entrant.push_back(view(renewal, n_rows, t, weights[e].n_columns));
+    }
     const nb::gil_scoped_release release;
     const std::unique_lock lock(guard.lock);
     // Where there are more threads than entrants, the columns of each are divided.
@@ -141,23 +226,26 @@ void learn_scales(const std::vector<const Entrant *> &entrants, const LinearArgu
         const std::int64_t begin = group * n_columns / n_groups, end = (group + 1) * n_columns / n_groups;
         if (begin < end)
             isokern::learn_scales(cells[e], rows, n_rows, target[e], factors, entrants[e]->rule.loss,
-                                  entrants[e]->rule.step, weights[e], begin, end, *entrants[e]->clock,
+                                  entrants[e]->rule.step, weights[e], begin, end, renewed[e], *entrants[e]->clock,
                                   entrants[e]->scores.data());
     };
     parallel_tiles(n * n_groups, 1, threads, [&] { return learn; });
+    std::vector<double> own(static_cast<std::size_t>(n * n_rows)); // errors of the rows, by entrant
     for (std::int64_t e = 0; e < n; ++e) {
         const double *scores = entrants[e]->scores.data();
         const std::int64_t n_columns = weights[e].n_columns;
         const Rule &rule = entrants[e]->rule;
         isokern::count_rows(scores, n_rows, n_columns, target[e], factors, rule.loss, rule.step, *entrants[e]->clock);
-        double &error = errors.data()[e], *before = history.data() + e * n_rows;
+        double &error = errors.data()[e], *before = history.data() + e * n_rows, *now = own.data() + e * n_rows;
         if (classes)
             error = isokern::faded_error(error, fade, scores, n_rows, n_columns, seen_from, classes->data(), factors,
-                                         before);
+                                         before, now);
         else
             error = isokern::faded_error(error, fade, scores, n_rows, n_columns, std::get<ValueTarget>(target[e]),
-                                         factors, rule.loss, before);
+                                         factors, rule.loss, before, now);
     }
+    if (monitor)
+        follow_leader(*monitor, history.data(), own.data(), n, n_rows);
     errors.data()[n] = isokern::faded_total(errors.data()[n], fade, n_rows, factors);
     copy_all(copies);
 }
@@ -227,17 +315,30 @@ void register_scales(nb::module_ &m) {
             [](Entrant *self, const OptionalCells &cells, const std::optional<Vector<std::int64_t>> &starts,
                const Vector<float> &shares, const OptionalFloats &values, const OptionalFloats &squares,
                const OptionalFloats &linear_values, const OptionalFloats &linear_squares, const Rule &rule,
-               Clock *clock, const Output<double> &scores) {
-                new (self)
-                    Entrant{cells, starts, shares, values, squares, linear_values, linear_squares, rule, clock, scores};
+               Clock *clock, const Output<double> &scores, const std::vector<const RenewalArgument *> &renewals) {
+                new (self) Entrant{cells,          starts, shares, values, squares, linear_values,
+                                   linear_squares, rule,   clock,  scores, {}};
+                for (const RenewalArgument *renewal : renewals)
+                    self->renewals.push_back(*renewal);
             },
             "cells"_a.noconvert().none(), "starts"_a.noconvert().none(), "shares"_a.noconvert(),
             "values"_a.noconvert().none(), "squares"_a.noconvert().none(), "linear_values"_a.noconvert().none(),
             "linear_squares"_a.noconvert().none(), "rule"_a, "clock"_a, "scores"_a.noconvert(),
-            nb::keep_alive<1, 10>());
+            "renewals"_a = std::vector<const RenewalArgument *>(), nb::keep_alive<1, 10>());
+    nb::class_<RenewalArgument>(m, "Renewal")
+        .def(
+            "__init__",
+            [](RenewalArgument *self, std::int64_t row, std::int64_t first, const CellsArgument &cells,
+               const TargetArgument &targets, const OptionalVector &row_weights,
+               float square) { new (self) RenewalArgument{row, first, cells, targets, row_weights, square}; },
+            "row"_a, "first"_a, "cells"_a.noconvert(), "targets"_a.noconvert(), "row_weights"_a.noconvert().none(),
+            "square"_a);
     m.def("learn_scales", &learn_scales, "entrants"_a, "linear"_a.noconvert().none(), "constant"_a,
           "targets"_a.noconvert(), "row_weights"_a.noconvert().none(), "guard"_a, "seen_from"_a, "fade"_a,
-          "errors"_a.noconvert(), "history"_a.noconvert(), "threads"_a, "copies"_a.noconvert() = Copies());
+          "errors"_a.noconvert(), "history"_a.noconvert(), "threads"_a, "copies"_a.noconvert() = Copies(),
+          "monitor"_a.noconvert().none() = nb::none());
+    m.def("new_monitor", [] { return to_array(std::vector<double>(kMonitorSize)); });
+    m.def("read_monitor", &read_monitor, "monitor"_a.noconvert());
     register_score<float>(m);
     register_score<double>(m);
     register_fold<std::uint8_t>(m);

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <span>
+
+#include <nanobind/stl/optional.h>
 
 #include "trees/scales.hpp"
 #include "trees/splits.hpp"
@@ -39,7 +42,10 @@ auto to_arrays(Forest forest) {
 }
 
 auto grow_trees(const RowsArgument &rows, const Table<std::int64_t> &samples, std::int64_t max_depth,
-                std::uint64_t seed, const Vector<std::int32_t> &categorical, int threads) {
+                std::uint64_t seed, const Vector<std::int32_t> &categorical, int threads,
+                const std::optional<Vector<std::int64_t>> &number) {
+    if (number && number->size() != samples.shape(0))
+        throw std::invalid_argument("number must have one entry for each tree.");
     Forest forest;
     const AnyRows any = view(rows);
     {
@@ -49,6 +55,7 @@ auto grow_trees(const RowsArgument &rows, const Table<std::int64_t> &samples, st
             [&](const auto &table) {
                 forest = isokern::grow_trees(table, samples.data(), static_cast<std::int64_t>(samples.shape(0)),
                                              static_cast<std::int64_t>(samples.shape(1)), max_depth, seed,
+                                             number ? number->data() : nullptr,
                                              std::span(categorical.data(), categorical.size()), threads);
             },
             any);
@@ -197,7 +204,7 @@ void register_trees(nb::module_ &m) {
     using namespace nb::literals;
     m.def("category_codes", &category_codes, "values"_a, "name_of"_a);
     m.def("grow_trees", &grow_trees, "rows"_a.noconvert(), "samples"_a.noconvert(), "max_depth"_a, "seed"_a,
-          "categorical"_a.noconvert(), "threads"_a);
+          "categorical"_a.noconvert(), "threads"_a, "number"_a.noconvert() = nb::none());
     m.def("grow_further", &grow_further, "split"_a.noconvert(), "column"_a.noconvert(), "left"_a.noconvert(),
           "missing_right"_a.noconvert(), "starts"_a.noconvert(), "n_cells"_a, "rows"_a.noconvert(),
           "samples"_a.noconvert(), "cells"_a.noconvert(), "max_depth"_a, "seed"_a, "categorical"_a.noconvert(),

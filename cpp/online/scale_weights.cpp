@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "common/threads.hpp"
@@ -280,23 +281,68 @@ class ScaleModel {
 
 } // namespace
 
+namespace {
+
+// A model whose trees are renewed between rows, by renew(renewal).
+template <class Renew> class RenewingModel : public ScaleModel {
+  public:
+    RenewingModel(ScaleModel model, std::span<const Renewal> renewals, Renew renew)
+        : ScaleModel(std::move(model)), renewals_(renewals), renew_(std::move(renew)) {}
+
+    void end_row() {
+        for (++n_learned_; !renewals_.empty() && renewals_.front().row == n_learned_; renewals_ = renewals_.subspan(1))
+            renew_(renewals_.front());
+    }
+
+  private:
+    std::span<const Renewal> renewals_;
+    Renew renew_;
+    std::int64_t n_learned_ = 0;
+};
+
+// Sets the weights of a tree's cells to those of an untrained model.
+void forget(const ScaleWeights &weights, std::int64_t begin, std::int64_t end, float square) {
+    for (std::int64_t place = begin; place < end; ++place) {
+        std::fill_n(weights.values + place * weights.stride, weights.n_columns, 0.0f);
+        if (weights.squares)
+            std::fill_n(weights.squares + place * weights.stride, weights.n_columns, square);
+    }
+}
+
+} // namespace
+
 void learn_scales(const std::optional<AnyCells> &cells, const std::optional<LinearRows> &linear, std::int64_t n_rows,
                   const AnyTarget &targets, const double *row_weights, const AnyLoss &loss, const Step &step,
-                  const ScaleWeights &weights, std::int64_t begin, std::int64_t end, const Clock &clock,
-                  double *scores) {
+                  const ScaleWeights &weights, std::int64_t begin, std::int64_t end, std::span<const Renewal> renewals,
+                  const Clock &clock, double *scores) {
     const std::int64_t n_all = weights.n_columns, n = end - begin;
-    ScaleModel model(cells, linear, weights.columns(begin, end), step);
+    const auto renew = [&](const Renewal &renewal) {
+        const std::int64_t *starts = std::visit([](const auto &all) { return all.starts; }, *cells) + renewal.first;
+        const auto past = std::visit(
+            [&](auto rows) -> AnyCells {
+                rows.starts = starts;
+                return rows;
+            },
+            renewal.cells);
+        const auto [n_past, t] = std::visit([](const auto &rows) { return std::pair(rows.n_rows, rows.t); }, past);
+        ScaleWeights of_tree = weights;
+        of_tree.linear_values = of_tree.linear_squares = nullptr;
+        forget(of_tree.columns(begin, end), starts[0], starts[t], renewal.square);
+        learn_scales(past, std::nullopt, n_past, renewal.targets, renewal.row_weights, loss, step, of_tree, begin, end,
+                     {}, Clock(), nullptr);
+    };
+    RenewingModel model(ScaleModel(cells, linear, weights.columns(begin, end), step), renewals, renew);
     Step of_columns = step;
     of_columns.counted_from.assign(static_cast<std::size_t>(n), n_rows); // count_rows counts
-    std::vector<double> own(static_cast<std::size_t>(n_rows * n));
+    std::vector<double> own(static_cast<std::size_t>(scores ? n_rows * n : 0));
     Clock own_clock = clock;
     std::visit(
         [&](const auto &target, const auto &any) {
             learn_rows(model, n_rows, n, target.columns(begin), row_weights, losses_from(any, begin), of_columns,
-                       own_clock, own.data());
+                       own_clock, scores ? own.data() : nullptr);
         },
         targets, loss);
-    for (std::int64_t r = 0; r < n_rows; ++r)
+    for (std::int64_t r = 0; scores && r < n_rows; ++r)
         std::copy_n(own.data() + r * n, n, scores + r * n_all + begin);
 }
 
@@ -356,7 +402,8 @@ void fold_scales(const Cell *paths, std::int64_t t, std::int64_t n_finest, std::
 }
 
 double faded_error(double error, double fade, const double *scores, std::int64_t n_rows, std::int64_t n_columns,
-                   const SeenFrom &seen_from, const std::int32_t *targets, const double *row_weights, double *before) {
+                   const SeenFrom &seen_from, const std::int32_t *targets, const double *row_weights, double *before,
+                   double *now) {
     const auto n_classes = static_cast<std::int64_t>(seen_from.size());
     // A single class cannot be missed.
     const auto is_wrong = [&](std::int64_t r) {
@@ -371,13 +418,15 @@ double faded_error(double error, double fade, const double *scores, std::int64_t
     };
     for (std::int64_t r = 0; r < n_rows; ++r, scores += n_columns) {
         before[r] = error;
-        error = fade * error + (is_wrong(r) ? (row_weights ? row_weights[r] : 1.0) : 0.0);
+        now[r] = is_wrong(r) ? 1.0 : 0.0;
+        error = fade * error + (row_weights ? row_weights[r] : 1.0) * now[r];
     }
     return error;
 }
 
 double faded_error(double error, double fade, const double *scores, std::int64_t n_rows, std::int64_t n_columns,
-                   const ValueTarget &targets, const double *row_weights, const AnyLoss &loss, double *before) {
+                   const ValueTarget &targets, const double *row_weights, const AnyLoss &loss, double *before,
+                   double *now) {
     const auto error_of = [&](std::int64_t r, std::int64_t k) {
         return std::visit(
             [&](const auto &any) {
@@ -392,6 +441,7 @@ double faded_error(double error, double fade, const double *scores, std::int64_t
         double sum = 0.0;
         for (std::int64_t k = 0; k < n_columns; ++k)
             sum += error_of(r, k);
+        now[r] = sum / static_cast<double>(n_columns);
         error = fade * error + (row_weights ? row_weights[r] : 1.0) * sum / static_cast<double>(n_columns);
     }
     return error;

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <variant>
 #include <vector>
 
@@ -46,18 +47,30 @@ struct ScaleWeights {
     }
 };
 
+// A tree is renewed: after `row` rows, all weights of its cells are forgotten, and learned anew from rows of the past,
+// as if the tree were a model of its own. Against the score of all trees it would learn nothing, because the others
+// explain these rows already. Rows after that have cells of the new tree.
+struct Renewal {
+    std::int64_t row;
+    std::int64_t first; // the tree's first column of cells; in rows of the past, it is column 0
+    AnyCells cells;     // of rows of the past
+    AnyTarget targets;
+    const double *row_weights; // or null
+    float square;              // what sums of squared gradients begin with
+};
+
 // One pass over the rows in order. With g = row weight * dL/df at the current score, a row with g != 0 does
 //     u[i, l, phi_il(x), k] -= eta g a_l^2                                    for all i, l    (constant, decaying)
 //     u[i, l, phi_il(x), k] -= eta g a_l / sqrt(sum of the cell's g^2 so far)                  (AdaGrad)
 // and the like for v. The step of v moves the row's own score past the minimum of its loss by at most eta.
 // Columns are independent of each other, so that several threads may learn some of them each.
-//   in: cells and linear rows, either or both; targets, row_weights (or null); clock
+//   in: cells and linear rows, either or both; targets, row_weights (or null); renewals, their rows ascend; clock
 //   changed: the weights of columns begin to end
-//   out: scores (n_rows x n_columns) of these columns before each row's step, as score_scales would give them
+//   out: scores (n_rows x n_columns) of these columns before each row's step, as score_scales would give them, or null
 void learn_scales(const std::optional<AnyCells> &cells, const std::optional<LinearRows> &linear, std::int64_t n_rows,
                   const AnyTarget &targets, const double *row_weights, const AnyLoss &loss, const Step &step,
-                  const ScaleWeights &weights, std::int64_t begin, std::int64_t end, const Clock &clock,
-                  double *scores);
+                  const ScaleWeights &weights, std::int64_t begin, std::int64_t end, std::span<const Renewal> renewals,
+                  const Clock &clock, double *scores);
 
 // Advances the clock of a model whose columns have all learned the rows; scores are those before each row's step.
 void count_rows(const double *scores, std::int64_t n_rows, std::int64_t n_columns, const AnyTarget &targets,
@@ -86,13 +99,16 @@ void fold_scales(const Cell *paths, std::int64_t t, std::int64_t n_finest, std::
 // column, which speaks for the second if positive; the first is target -1. Of more, each has a column.
 using SeenFrom = std::vector<std::int64_t>; // by class
 
+// Errors of rows: in `before`, the faded error before each row; in `now`, the row's own error without its weight.
 //  before[r] = error,  error <- fade error + weight [the class with the largest score is not the row's], for each row
 double faded_error(double error, double fade, const double *scores, std::int64_t n_rows, std::int64_t n_columns,
-                   const SeenFrom &seen_from, const std::int32_t *targets, const double *row_weights, double *before);
+                   const SeenFrom &seen_from, const std::int32_t *targets, const double *row_weights, double *before,
+                   double *now);
 
 //  before[r] = error,  error <- fade error + weight mean_k error of loss(f_k / unit_k, y_k / unit_k), for each row
 double faded_error(double error, double fade, const double *scores, std::int64_t n_rows, std::int64_t n_columns,
-                   const ValueTarget &targets, const double *row_weights, const AnyLoss &loss, double *before);
+                   const ValueTarget &targets, const double *row_weights, const AnyLoss &loss, double *before,
+                   double *now);
 
 //  total <- fade total + weight, for each row
 double faded_total(double total, double fade, std::int64_t n_rows, const double *row_weights);

@@ -428,13 +428,14 @@ std::uint64_t tree_key(std::uint64_t seed, std::int64_t i) {
 
 template <class Rows>
 Forest grow_trees(const Rows &rows, const std::int64_t *samples, std::int64_t n_trees, std::int64_t sample_size,
-                  std::int64_t max_depth, std::uint64_t seed, std::span<const std::int32_t> categorical, int threads) {
+                  std::int64_t max_depth, std::uint64_t seed, const std::int64_t *number,
+                  std::span<const std::int32_t> categorical, int threads) {
     const std::vector<std::int32_t> at_root(static_cast<std::size_t>(sample_size));
     return grow_any(rows, {samples, static_cast<std::size_t>(n_trees * sample_size)}, n_trees, 2 * sample_size - 1,
                     max_depth, categorical, threads, [&](std::int64_t i, auto &grower, Tree tree) {
                         tree.left[tree.add_node(1)] = ~0;
-                        return grower.grow({samples + i * sample_size, at_root.size()}, at_root, tree_key(seed, i),
-                                           tree);
+                        return grower.grow({samples + i * sample_size, at_root.size()}, at_root,
+                                           tree_key(seed, number ? number[i] : i), tree);
                     });
 }
 
@@ -469,7 +470,7 @@ GrownForest grow_further(const ForestView &from, const Rows &rows, const std::in
 
 #define ISOKERN_INSTANTIATE(Rows)                                                                                      \
     template Forest grow_trees(const Rows &, const std::int64_t *, std::int64_t, std::int64_t, std::int64_t,           \
-                               std::uint64_t, std::span<const std::int32_t>, int);                                     \
+                               std::uint64_t, const std::int64_t *, std::span<const std::int32_t>, int);               \
     template GrownForest grow_further(const ForestView &, const Rows &, const std::int64_t *, const std::int32_t *,    \
                                       std::int64_t, std::int64_t, std::uint64_t, std::span<const std::int32_t>, int);
 ISOKERN_INSTANTIATE(DenseRows<float>)

@@ -80,7 +80,7 @@ void PackedTrees::pack(const double *split, const std::int32_t *column, const st
         splits_[k] = is_leaf ? std::numeric_limits<double>::infinity() : split[k];
         const bool is_category = !is_leaf && at >= n_numeric_;
         nodes_[k] = {is_category ? std::bit_cast<float>(static_cast<std::uint32_t>(splits_[k]))
-                                 : static_cast<float>(splits_[k]),
+                                 : static_cast<float>(splits_[k]) + 0.0f, // turns -0 into 0
                      static_cast<std::uint32_t>(link)};
         leaves_[k] = static_cast<std::uint32_t>(is_leaf ? leaf : 0);
     }
@@ -111,6 +111,10 @@ std::int64_t PackedTrees::tile(std::int64_t n_columns) const {
     const auto n_trees = static_cast<std::int64_t>(starts_.size()) - 1;
     const std::int64_t most = static_cast<std::int64_t>(nodes_.size()) <= kSmallTree * n_trees ? 128 : 512;
     return std::clamp<std::int64_t>(kTileValues / n_columns, 32, most);
+}
+
+std::int64_t PackedTrees::sorted_tile(std::int64_t n_columns) {
+    return std::clamp<std::int64_t>(kTileValues / n_columns, 64, 2048);
 }
 
 } // namespace isokern

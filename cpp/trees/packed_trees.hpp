@@ -35,7 +35,12 @@ class PackedTrees {
     // Maps tiles of rows to cells; owns the scratch buffers of one thread.
     template <class Value, class Cell> class Mapper;
 
+    // Maps many rows, in another order than theirs (sorted_rows.hpp).      out: cells, n_rows x n_trees
+    template <class Value, class Cell> void map_sorted(const DenseRows<Value> &rows, Cell *cells, int threads) const;
+
   private:
+    template <class Value> class Lockstep;
+
     // Consecutive trees whose nodes are numbered together.
     struct Segment {
         std::int64_t first_tree, end_tree;
@@ -46,6 +51,9 @@ class PackedTrees {
     void pack(const double *split, const std::int32_t *column, const std::int32_t *left, const Segment &segment,
               std::int64_t tree);
     void note_missing(const Segment &segment, const std::uint8_t *missing_right);
+    static std::int64_t sorted_tile(std::int64_t n_columns);
+    std::int64_t shared_tile(std::int64_t n_rows, std::int64_t n_columns, int threads) const;
+    template <class Value> std::vector<std::int64_t> sorted_numbers(const DenseRows<Value> &rows, int threads) const;
     TopNodes top_of(std::int64_t tree, std::int64_t first_node) const;
 
     RawVector<PackedNode> nodes_; // links count from the first node of the segment

@@ -1,7 +1,8 @@
 // Maps rows to the leaves of isolation trees: checks the trees and chooses an algorithm by the shape of the input.
 //
 // In: the nodes of a forest; then dense or CSR rows. Out: the cell of each row in each tree.
-//  - Dense rows, trees that can be packed: vectorised traversal of many trees at once (trees/dense_traversal.hpp).
+//  - Dense rows, trees that can be packed: rows are sorted and go down one tree at a time if there are many (kManyRows
+//    below, sorted_rows.hpp); otherwise vectorised traversal of many trees at once (trees/dense_traversal.hpp).
 //  - Dense rows, other trees (more than 4096 columns, or 2^20 nodes or cells in a tree): 16 rows descend a tree in
 //    lockstep, so that their cache misses overlap; a tile of rows stays in the cache for all trees.
 //  - CSR rows: zero paths (zero_paths.hpp) if there are many columns, or if the rows are very sparse and the trees peel
@@ -14,6 +15,8 @@
 
 #include "common/densify.hpp"
 #include "common/threads.hpp"
+#include "simd/cpu.hpp"
+#include "trees/sorted_rows.hpp"
 #include "trees/splits.hpp"
 
 namespace isokern {
@@ -25,6 +28,13 @@ static constexpr std::int64_t kTile = 128; // rows that stay in the cache
 // with and without a limit of depth).
 static constexpr double kPeeling = 0.07;
 static constexpr double kSparse = 0.05;
+
+// Dense rows are sorted if there are at least kManyRows, and kManyTrees to repay it; with AVX-512, only for trees of at
+// least kLargeTree nodes on average, which is an estimate. Blocks of a stream, of 1,000 rows, are sorted, too (measured
+// without AVX-512).
+static constexpr std::int64_t kManyRows = 512;
+static constexpr std::int64_t kManyTrees = 8;
+static constexpr std::int64_t kLargeTree = 1 << 13;
 
 // Throws unless all columns, children and cells are within bounds and children come after their parent. The column of a
 // leaf is checked too, because the traversal reads it before it knows that the node is a leaf.
@@ -101,6 +111,12 @@ TreeMap::TreeMap(const double *split, const std::int32_t *column, const std::int
 
 // Whether sparse rows can be densified for the packed trees.
 bool TreeMap::can_write_out() const { return n_columns_ <= kFewColumns && !packed_.are_none(); }
+
+// Whether so many dense rows are sorted before they go down the packed trees.
+bool TreeMap::sort_rows(std::int64_t n_rows) const {
+    const bool are_large = starts_.back() >= kLargeTree * n_trees() || instruction_set() < InstructionSet::avx512;
+    return n_rows >= kManyRows && n_trees() >= kManyTrees && are_large;
+}
 
 // Where a node of unpacked trees sends a value.
 template <class Value> bool TreeMap::goes_right(const Node &node, Value value) const {
@@ -201,6 +217,8 @@ void TreeMap::map_rows(const DenseRows<Value> &rows, Cell *cells, int threads) c
     if (packed_.are_none())
         return parallel_tiles(rows.n_rows, kTile, threads,
                               [&] { return DenseWorker<DenseRows<Value>, Cell>(*this, rows, cells); });
+    if (sort_rows(rows.n_rows))
+        return packed_.map_sorted(rows, cells, threads);
     parallel_tiles(rows.n_rows, packed_.tile(n_columns_), threads, [&] {
         return [&, mapper = PackedTrees::Mapper<Value, Cell>(packed_)](std::int64_t begin, std::int64_t end) mutable {
             mapper({rows.row(begin), end - begin, rows.n_columns}, cells + begin * n_trees());

@@ -31,10 +31,12 @@ struct Forest {
 // Grows one tree on each sample. A node draws a column uniformly from those that are not constant among its points, and
 // a split uniformly between the minimum and the maximum there. It becomes a leaf if it holds one point or only equal
 // points, or at max_depth (negative: no limit). The cell of a leaf is the place of its first point in the sample.
-//   in: rows, samples (n_trees x sample_size row numbers), seed, columns that hold categories      out: the forest
+//   in: rows, samples (n_trees x sample_size row numbers), seed, columns that hold categories; number, which of the
+//   seed's trees each one is, or null if they are the first ones      out: the forest
 template <class Rows>
 Forest grow_trees(const Rows &rows, const std::int64_t *samples, std::int64_t n_trees, std::int64_t sample_size,
-                  std::int64_t max_depth, std::uint64_t seed, std::span<const std::int32_t> categorical, int threads);
+                  std::int64_t max_depth, std::uint64_t seed, const std::int64_t *number,
+                  std::span<const std::int32_t> categorical, int threads);
 
 // The arrays of a Forest. Children come after their parent.
 struct ForestView {
@@ -88,6 +90,7 @@ class TreeMap {
     template <class Value, class Cell> void map_rows(const CsrRows<Value> &rows, Cell *cells, int threads) const;
 
     bool can_write_out() const;
+    bool sort_rows(std::int64_t n_rows) const;
     template <class Value> bool goes_right(const Node &node, Value value) const;
     template <class Value> bool follow_zero_paths(const CsrRows<Value> &rows) const;
 

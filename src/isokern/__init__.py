@@ -8,11 +8,14 @@ if TYPE_CHECKING:
     from isokern.feature_map import IsolationKernel
     from isokern.learners import (
         IKSVC,
+        AdaptiveIKClassifier,
+        AdaptiveIKRegressor,
         AdaRakerClassifier,
         FOGDClassifier,
         IKOGDClassifier,
         IKOGDClassifierCV,
         IKOGDRegressor,
+        IKOGDRegressorCV,
         NOGDClassifier,
         OGDClassifier,
     )
@@ -22,10 +25,13 @@ if TYPE_CHECKING:
 __all__ = [
     "IKSVC",
     "AdaRakerClassifier",
+    "AdaptiveIKClassifier",
+    "AdaptiveIKRegressor",
     "FOGDClassifier",
     "IKOGDClassifier",
     "IKOGDClassifierCV",
     "IKOGDRegressor",
+    "IKOGDRegressorCV",
     "IsolationKernel",
     "NOGDClassifier",
     "OGDClassifier",

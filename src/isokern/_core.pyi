@@ -20,7 +20,13 @@ Forest = tuple[
 ]
 
 def grow_trees(
-    rows: Rows, samples: NDArray[np.int64], max_depth: int, seed: int, categorical: NDArray[np.int32], threads: int
+    rows: Rows,
+    samples: NDArray[np.int64],
+    max_depth: int,
+    seed: int,
+    categorical: NDArray[np.int32],
+    threads: int,
+    number: NDArray[np.int64] | None = None,
 ) -> Forest: ...
 def grow_further(
     split: NDArray[np.float64],
@@ -153,8 +159,22 @@ class Entrant:
         rule: Rule,
         clock: Clock,
         scores: NDArray[np.float64],
+        renewals: list[Renewal] = ...,
     ) -> None: ...
 
+class Renewal:
+    def __init__(
+        self,
+        row: int,
+        first: int,
+        cells: Cells,
+        targets: Targets,
+        row_weights: NDArray[np.float64] | None,
+        square: float,
+    ) -> None: ...
+
+def new_monitor() -> NDArray[np.float64]: ...
+def read_monitor(monitor: NDArray[np.float64]) -> tuple[float, int, NDArray[np.int64]]: ...
 def learn_scales(
     entrants: list[Entrant],
     linear: Rows | None,
@@ -168,6 +188,7 @@ def learn_scales(
     history: NDArray[np.float64],
     threads: int,
     copies: Copies = ...,
+    monitor: NDArray[np.float64] | None = None,
 ) -> None: ...
 def score_scales(
     cells: Cells | None,

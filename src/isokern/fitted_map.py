@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from isokern import _core
+from isokern.adaptive_trees import AdaptiveTrees
 from isokern.partitionings import (
     PARTITIONINGS,
     IsolationTrees,
     OwnPartitionings,
-    Partitionings,
     VoronoiCells,
     most_scales,
 )
@@ -39,7 +39,7 @@ class FittedMap(Part):
     of these cells among all. A match at scale l adds ``scale_weights[l] ** 2 / t`` to the similarity of two rows.
     """
 
-    partitionings: Partitionings
+    partitionings: Any  # Partitionings or AdaptiveTrees
     scaling: Scaling | None
     n_scales: int = 1
 
@@ -83,7 +83,8 @@ class FittedMap(Part):
     def codes(self, table: Any, threads: int) -> NDArray[Any]:
         """Return the codes of rows, see ``code_map``."""
         codes: NDArray[Any] = np.empty((table.shape[0], self.n_codes), dtype=self.cell_dtype)
-        for begin, rows in row_blocks(table):
+        are_fast = isinstance(self.partitionings, IsolationTrees) and self.scaling is None
+        for begin, rows in row_blocks(table, large_views=are_fast):
             self.partitionings.apply(self.scaled(rows), codes[begin : begin + n_rows(rows)], threads)
         return codes
 
@@ -100,23 +101,25 @@ class FittedMap(Part):
         return rows if self.scaling is None else self.scaling.apply(rows)
 
     def grown(
-        self, table: Any, n_cells: int, seed: int, threads: int, *, max_depth: int | str | None, both_scales: bool
+        self, table: Any, n_cells: int, seed: int, threads: int, *, max_depth: int | str | None
     ) -> tuple[FittedMap, NDArray[np.int32]]:
         """Return the map of trees that have grown further, by samples of ``n_cells`` of a table's rows.
 
         Also returns the former leaf of each new one; see ``IsolationTrees.grown``.
         """
         trees = self.partitionings
-        assert isinstance(trees, IsolationTrees)
-        samples = draw_samples(table.shape[0], self.n_partitionings, n_cells, seed)
+        assert isinstance(trees, IsolationTrees | AdaptiveTrees)
+        n_trees = trees.lasting.n_trees if isinstance(trees, AdaptiveTrees) else trees.n_trees
+        samples = draw_samples(table.shape[0], n_trees, n_cells, seed)
         rows, depth = self.scaled(core_rows(table, 0, table.shape[0])), _resolve_max_depth(max_depth, n_cells)
-        further, parents = trees.grown(rows, samples, seed, threads, max_depth=depth, both_scales=both_scales)
+        further, parents = trees.grown(rows, samples, seed, threads, max_depth=depth)
         return replace(self, partitionings=further), parents
 
     @property
     def is_growing(self) -> bool:
-        """Whether the map has the two scales of trees that grow."""
-        return self.n_scales == 2 and getattr(self.partitionings, "n_first", None) is not None
+        """Whether the map has trees that grow: these have two scales, or are part of a map that renews itself."""
+        has_two = self.n_scales == 2 and getattr(self.partitionings, "n_first", None) is not None
+        return has_two or isinstance(self.partitionings, AdaptiveTrees)
 
     def growing(self) -> FittedMap:
         """Return the map of the same trees with two scales, to be grown further; see ``IsolationTrees``."""
@@ -154,7 +157,7 @@ class FittedMap(Part):
 
     def check(self) -> None:
         """Raise unless the scaling has the columns of the partitionings."""
-        is_known = isinstance(self.partitionings, IsolationTrees | VoronoiCells)
+        is_known = isinstance(self.partitionings, IsolationTrees | VoronoiCells | AdaptiveTrees)
         need(is_known, f"partitionings must be trees or Voronoi cells; got a {type(self.partitionings).__name__}")
         if self.scaling is not None:
             need(isinstance(self.scaling, Scaling), "scaling must be a Scaling")
@@ -176,7 +179,7 @@ class LateMap(FittedMap):
         return self._draw()
 
     @property
-    def partitionings(self) -> Partitionings:  # type: ignore[override]
+    def partitionings(self) -> Any:
         """The partitionings, drawn on first use."""
         return self._drawn.partitionings
 

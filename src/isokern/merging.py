@@ -17,6 +17,7 @@ from isokern.feature_map import IsolationKernel
 from isokern.learners import IKOGDClassifier, IKOGDRegressor
 from isokern.learners.base_race import BaseRace
 from isokern.learners.kernel_source import check_same_map
+from isokern.learners.renewing import Renewing
 from isokern.learners.weights import CellWeights
 
 Learner = IKOGDClassifier | IKOGDRegressor
@@ -81,7 +82,7 @@ def _shares(weights: ArrayLike | None, n: int) -> NDArray[np.float64]:
 
 
 def _check_part(part: Any, name: str) -> None:
-    if not isinstance(part, Learner):
+    if not isinstance(part, Learner) or isinstance(part, Renewing):  # each of the latter has a map of its own
         raise TypeError(f"models must be IKOGDClassifier or IKOGDRegressor; got {type(part).__name__} as {name}.")
     check_is_fitted(part)
     if not hasattr(part, "learned_"):

@@ -101,7 +101,7 @@ class IsolationTrees(Part):
         """Return the cells of each leaf of each tree at all scales, (t, n_cells, n_scales), computed on first use."""
         if n_scales not in self._paths:
             # Zeros take no memory where trees have fewer leaves than cells.
-            shape = (len(self.arrays["starts"]) - 1, self.n_cells, n_scales)
+            shape = (self.n_trees, self.n_cells, n_scales)
             paths = np.zeros(shape, dtype=np.min_scalar_type(self.n_cells - 1))
             _core.find_paths(*self._links(), paths)
             self._paths[n_scales] = paths
@@ -125,26 +125,38 @@ class IsolationTrees(Part):
         *,
         max_depth: int | None,
         categorical: Iterable[int] = (),
+        n_cells: int | None = None,
+        numbers: NDArray[np.int64] | None = None,
     ) -> IsolationTrees:
-        """Grow one tree on each sample of rows."""
+        """Grow one tree on each sample of rows.
+
+        Trees may have room for more cells than a sample has rows. ``numbers`` tells which of the seed's trees they are;
+        by default, the first ones.
+        """
         columns = np.fromiter(categorical, dtype=np.int32)
-        arrays = _core.grow_trees(rows, samples, _core_depth(max_depth), seed, columns, threads)
-        return cls(n_columns(rows), samples.shape[1], dict(zip(_FOREST, arrays, strict=True)), columns)
+        arrays = _core.grow_trees(rows, samples, _core_depth(max_depth), seed, columns, threads, numbers)
+        return cls(n_columns(rows), n_cells or samples.shape[1], dict(zip(_FOREST, arrays, strict=True)), columns)
+
+    @property
+    def n_trees(self) -> int:
+        """The number of trees."""
+        return len(self.arrays["starts"]) - 1
+
+    def replaced(self, others: dict[int, tuple[IsolationTrees, int]]) -> IsolationTrees:
+        """Return the trees with some of them replaced: by number, (trees, which of them)."""
+        chosen = [others.get(i, (self, i)) for i in range(self.n_trees)]
+        parts = [(trees.arrays, *trees.arrays["starts"][i : i + 2]) for trees, i in chosen]
+        arrays = {name: np.concatenate([part[name][a:b] for part, a, b in parts]) for name in _FOREST[:-1]}
+        arrays["starts"] = np.cumsum([0, *(b - a for _, a, b in parts)])
+        return replace(self, arrays=arrays)
 
     def grown(
-        self,
-        rows: CoreRows,
-        samples: NDArray[np.int64],
-        seed: int,
-        threads: int,
-        *,
-        max_depth: int | None,
-        both_scales: bool,
+        self, rows: CoreRows, samples: NDArray[np.int64], seed: int, threads: int, *, max_depth: int | None
     ) -> tuple[IsolationTrees, NDArray[np.int32]]:
         """Isolate further samples of rows inside the leaves of the trees.
 
         Returns the new trees and, for each of their leaves, the former leaf that it is part of, (t, n_cells). It is -1
-        where a tree has no such leaf. ``both_scales`` makes the new leaves the coarse scale, too.
+        where a tree has no such leaf. The coarse scale stays.
         """
         found = np.empty((n_rows(rows), len(samples)), dtype=np.min_scalar_type(self.n_cells - 1))
         self.apply(rows, found, threads)
@@ -167,7 +179,7 @@ class IsolationTrees(Part):
         trees = type(self)(
             self.n_columns, n_cells, dict(zip(_FOREST, arrays, strict=True)), self.categorical, self.n_first
         )
-        return trees.growing() if both_scales else trees, parents.reshape(-1, n_cells)
+        return trees, parents.reshape(-1, n_cells)
 
     def growing(self) -> IsolationTrees:
         """Return the trees with their leaves as the coarse scale, to be grown further."""
@@ -181,7 +193,7 @@ class IsolationTrees(Part):
         """Raise unless trees have a reasonable number of cells; the core has validated the nodes."""
         need(is_count(self.n_cells, at_least=1), "n_cells must be at least 1")
         # Trees have fewer leaves than cells if sampled points are equal or the depth is limited.
-        width, n_nodes = (len(self.arrays["starts"]) - 1) * self.n_cells, len(self.arrays["left"])
+        width, n_nodes = self.n_trees * self.n_cells, len(self.arrays["left"])
         need(width <= max(_LARGEST_WIDTH, _LARGEST_FACTOR * n_nodes), "n_cells must be in proportion to the nodes")
         if self.n_first is not None:
             need_array(self.n_first, np.int64, 1, "n_first")

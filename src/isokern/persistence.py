@@ -18,6 +18,7 @@ from scipy import sparse
 from sklearn.frozen import FrozenEstimator
 
 from isokern import learners
+from isokern.adaptive_trees import AdaptiveTrees
 from isokern.checks import MOST_JOBS
 from isokern.container import ContainerReader, can_hold, describe_array, open_container, write_container
 from isokern.feature_map import IsolationKernel
@@ -32,7 +33,8 @@ from isokern.learners.classes import ClassBook
 from isokern.learners.clock import Clock
 from isokern.learners.duals import BudgetedDual, KernelDual
 from isokern.learners.fogd import FourierModel
-from isokern.learners.growth import Growth
+from isokern.learners.growth import FirstRows, Growth
+from isokern.learners.ladder import Ladder
 from isokern.learners.linear import LinearModel
 from isokern.learners.linear_term import LinearTerm
 from isokern.learners.moments import Moments
@@ -40,6 +42,7 @@ from isokern.learners.nogd import NystromModel
 from isokern.learners.number_race import NumberRace
 from isokern.learners.one_vs_rest import OneVsRest
 from isokern.learners.race import Race
+from isokern.learners.recent import RecentRows
 from isokern.learners.residuals import Residuals
 from isokern.learners.scale_weights import ScaleWeights
 from isokern.learners.svm_choice import Chosen
@@ -54,15 +57,15 @@ Path = str | os.PathLike[str]
 
 ESTIMATORS: tuple[type, ...] = (IsolationKernel, *(getattr(learners, name) for name in learners.__all__))
 PARTS: tuple[type, ...] = (
-    *(FittedMap, IsolationTrees, VoronoiCells, CsrRows, Scaling, Categories),
-    *(OneVsRest, Race, NumberRace, Selection, Chosen, ScaleWeights, LinearTerm, Growth),
+    *(FittedMap, IsolationTrees, AdaptiveTrees, VoronoiCells, CsrRows, Scaling, Categories),
+    *(OneVsRest, Race, NumberRace, Selection, Chosen, ScaleWeights, LinearTerm, FirstRows, Growth, Ladder, RecentRows),
     *(Residuals, Moments, ClassBook, ScoreWindow, WarmUp, Clock, CellWeights, SupportVectors),
     *(NamedKernel, KernelDual, BudgetedDual, Budget, *BUDGETS.values()),
     *(LinearModel, FourierModel, NystromModel, AdaRakerModel),
 )
 
 
-def save(model: Any, path: Path) -> None:
+def save(model: Any, path: Path, *, buffer: bool = True) -> None:
     """Save an estimator, fitted or not, to one file.
 
     An older file is replaced atomically. Your own partitionings and kernel functions cannot be saved, because that
@@ -72,6 +75,9 @@ def save(model: Any, path: Path) -> None:
     ----------
     model : estimator of isokern
     path : str or path
+    buffer : bool, default=True
+        Whether the file holds the rows that a model of a stream keeps to grow or renew its map from. Without them, the
+        map stops growing, and an adaptive learner renews it from later rows. Predictions are the same.
 
     Examples
     --------
@@ -89,7 +95,7 @@ def save(model: Any, path: Path) -> None:
     """
     if type(model) not in ESTIMATORS:
         raise TypeError(f"model must be an estimator of isokern; got {_name(model)}. Use joblib.dump for others.")
-    write_file(path, model)
+    write_file(path, model.without_rows() if not buffer and hasattr(model, "without_rows") else model)
 
 
 def load(path: Path) -> Any:

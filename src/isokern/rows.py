@@ -23,6 +23,7 @@ from isokern.frames import Columns, are_dicts, in_order, is_frame, needs_encodin
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _BLOCK_ROWS = 8192
+_VIEW_ROWS = 2**18  # of a block that takes no memory, for maps that are faster on many rows
 _FEW_ROWS = 3  # always one block: skips the computation of the block size
 _BLOCK_VALUES = 2**21
 _COMPRESSED_AXIS = {"csr": 0, "bsr": 0, "csc": 1}
@@ -216,11 +217,11 @@ def _is_plain(estimator: Any, X: Any) -> bool:
     )
 
 
-def row_blocks(table: Any) -> Iterator[tuple[int, CoreRows]]:
+def row_blocks(table: Any, *, large_views: bool = False) -> Iterator[tuple[int, CoreRows]]:
     """Yield (index of the first row, rows in the core's format) for consecutive blocks of a table.
 
     Blocks of contiguous float arrays and canonical CSR matrices are views. Other input is converted block by block, so
-    a large table is never copied as a whole.
+    a large table is never copied as a whole. With ``large_views``, views of dense arrays have more rows.
     """
     n = table.shape[0]
     if n <= _FEW_ROWS:
@@ -228,6 +229,8 @@ def row_blocks(table: Any) -> Iterator[tuple[int, CoreRows]]:
         return
     per_row = table.nnz / max(1, n) if sparse.issparse(table) else table.shape[1]
     size = int(min(max(_BLOCK_VALUES / max(1.0, per_row), 256), _BLOCK_ROWS))
+    if large_views and isinstance(table, np.ndarray) and table.dtype in FLOATS and table.flags.c_contiguous:
+        size = _VIEW_ROWS
     for begin in range(0, n, size):
         yield begin, core_rows(table, begin, min(begin + size, n))
 

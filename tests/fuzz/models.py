@@ -12,11 +12,14 @@ from sklearn.base import clone
 from forging import Forgery, is_array, nodes_of
 from isokern import (
     IKSVC,
+    AdaptiveIKClassifier,
+    AdaptiveIKRegressor,
     AdaRakerClassifier,
     FOGDClassifier,
     IKOGDClassifier,
     IKOGDClassifierCV,
     IKOGDRegressor,
+    IKOGDRegressorCV,
     IsolationKernel,
     NOGDClassifier,
     OGDClassifier,
@@ -35,9 +38,12 @@ MODELS = {
     "categories, holding rows": IKOGDClassifier(**SMALL, categorical_features=[1], n_initial=5000),
     "dual": IKOGDClassifier(evaluation="dual", schedule="constant", **SMALL, n_initial=50),
     "voronoi": IKOGDClassifier("voronoi", loss="logistic", average=True, **SMALL, n_initial=50),
+    "adaptive": AdaptiveIKClassifier(4, random_state=0),
+    "adaptive regressor": AdaptiveIKRegressor(4, random_state=0),
     "regressor": IKOGDRegressor(**SMALL, n_initial=50),
     "svc": IKSVC(**SMALL),
     "search": IKOGDClassifierCV(n_partitionings=6, n_cells=(2, 8), cv=3, random_state=0),
+    "search for numbers": IKOGDRegressorCV(n_partitionings=6, n_cells=(2, 8), cv=3, random_state=0),
     "ogd": OGDClassifier(gamma=0.5, random_state=0),
     **{f"ogd, {name}": OGDClassifier(gamma=0.5, budget=10, strategy=name, random_state=0) for name in BUDGETS},
     "nogd": NOGDClassifier(gamma=0.5, n_landmarks=20, random_state=0),
@@ -45,13 +51,13 @@ MODELS = {
     "fogd": FOGDClassifier(gamma=0.5, n_frequencies=5, random_state=np.random.RandomState(0)),
     "adaraker": AdaRakerClassifier([1.0, 2.0], n_directions=3, random_state=0),
 }
-SPARSE = ["holding rows", "ogd", "nogd", "ogd, random"]
+SPARSE = ["adaptive", "holding rows", "ogd", "nogd", "ogd, random"]
 X, y = make_rows(60, 3)
 
 
 def write_seeds(folder):
     for name, model in MODELS.items():
-        learn = clone(model).partial_fit if name not in ("svc", "search") else clone(model).fit
+        learn = clone(model).partial_fit if name not in ("svc", "search", "search for numbers") else clone(model).fit
         save(learn(X, y), folder / name)
     for name in SPARSE:
         save(clone(MODELS[name]).partial_fit(sparse.csr_array(X), y), folder / f"sparse {name}")
@@ -141,7 +147,7 @@ def use(path):
     save(model, again)
     assert type(load(again)) in ESTIMATORS
     show(path)
-    if hasattr(model, "learned_"):
+    if hasattr(model, "learned_") and not hasattr(model, "ladder_"):
         attempt(merge, [model, model])
     for _ in range(2):
         for name, *arguments in METHODS:

@@ -16,12 +16,14 @@ from isokern.learners.answers import present_labels
 
 METHODS: dict[str, Any] = {
     "ik-ogd": isokern.IKOGDClassifier,
+    "adaptive": isokern.AdaptiveIKClassifier,
     "ik-svm": isokern.IKSVC,
     "ogd": isokern.OGDClassifier,
     "nogd": isokern.NOGDClassifier,
     "fogd": isokern.FOGDClassifier,
     "adaraker": isokern.AdaRakerClassifier,
 }
+_REGRESSORS: dict[str, Any] = {"ik-ogd": isokern.IKOGDRegressor, "adaptive": isokern.AdaptiveIKRegressor}
 KINDS = ("classification", "regression")
 # Whole numbers are classes if there are at most this many of them and, unless they are very few, each occurs twice.
 _MOST_CLASSES, _ALWAYS_FEW = 100, 20
@@ -34,9 +36,15 @@ _MOST_THREADS = 1024  # more than the system allows would end the process
 class Learning(NamedTuple):
     """The options that describe a learner."""
 
-    method: Annotated[str, _option(help="ik-ogd, ik-svm, ogd, nogd, fogd or adaraker.")] = "ik-ogd"
+    method: Annotated[
+        str,
+        _option(
+            help="ik-ogd, adaptive, ik-svm, ogd, nogd, fogd, adaraker or auto: for streams adaptive, unless an option "
+            "such as --cells or --initial needs ik-ogd; else ik-ogd."
+        ),
+    ] = "auto"
     kind: Annotated[
-        str | None, _option(help="classification or regression (ik-ogd). Default: guessed from the labels.")
+        str | None, _option(help="classification or regression (ik-ogd, adaptive). Default: guessed from the labels.")
     ] = None
     partitioning: Annotated[str | None, _option(help="tree or voronoi (ik-ogd, ik-svm). Default: tree.")] = None
     cells: Annotated[
@@ -44,7 +52,7 @@ class Learning(NamedTuple):
         _option(help="Cells per partitioning, psi: a number, auto, or cv for 5-fold cross-validation over 4 to 4096."),
     ] = "auto"
     partitionings: Annotated[
-        int | None, _option(min=1, max=_LARGEST, help="Number of partitionings, t. Default: 100.")
+        int | None, _option(min=1, max=_LARGEST, help="Number of partitionings, t. Default: 100, adaptive 150.")
     ] = None
     scale: Annotated[
         str,
@@ -60,11 +68,28 @@ class Learning(NamedTuple):
     )
     device: Device = None
 
+    def for_table(self) -> Learning:
+        """Return the options with the method for tables, unless another one is given."""
+        return self._replace(method="ik-ogd") if self.method == "auto" else self
+
+    def for_stream(self, initial: int | None) -> tuple[Learning, str]:
+        """Return the options with the method for streams, unless another one is given, and how to say so."""
+        if self.method != "auto":
+            return self, self.method
+        options = {name: option for name, (option, _) in self._given(initial).items()}
+        options |= {"n_cells": "--cells"} if self.cells == "cv" else {}
+        names = [setting.partition("=")[0] for setting in self.settings or []]
+        options |= {name: f"--set {name}" for name in names if name in _parameters("ik-ogd")}
+        reason = next((option for name, option in options.items() if name not in _parameters("adaptive")), None)
+        if reason is None:
+            return self._replace(method="adaptive"), "adaptive"
+        return self._replace(method="ik-ogd"), f"ik-ogd, because of {reason}"
+
     def guessed(self, y: Any) -> tuple[Learning, str]:
         """Return the options with the kind of learner that fits the labels, unless it is given, and how to say so."""
         if self.kind is not None:
             return self, self.kind
-        if self.method != "ik-ogd" or self.cells == "cv":
+        if self.method not in _REGRESSORS:
             return self._replace(kind="classification"), "classification"
         kind, why = _kind_of(y)
         if why == _TEXT:
@@ -80,29 +105,32 @@ class Learning(NamedTuple):
             raise ValueError(f"--kind must be {one_of(KINDS)}; got {self.kind!r}.")
         make = methods[self.method]
         if self.kind == "regression":
-            if methods is not METHODS or self.method != "ik-ogd" or self.cells == "cv":
-                raise ValueError("--kind regression must come with --method ik-ogd, without --cells cv and --dask.")
-            make = isokern.IKOGDRegressor
+            if methods is not METHODS or self.method not in _REGRESSORS:
+                raise ValueError("--kind regression must come with --method ik-ogd or adaptive, without --dask.")
+            make = _REGRESSORS[self.method]
         if self.cells == "cv":
             if self.method != "ik-ogd":
                 raise ValueError(f"--cells cv must come with --method ik-ogd; got {self.method}.")
-            make = isokern.IKOGDClassifierCV
+            make = isokern.IKOGDRegressorCV if self.kind == "regression" else isokern.IKOGDClassifierCV
+        given, known = self._given(initial), inspect.signature(make).parameters
+        for name, (option, _) in given.items():
+            if name not in known:
+                raise ValueError(f"{option} is not an option of --method {self.method}.")
+        parameters = {"random_state": self.seed} | {name: value for name, (_, value) in given.items()}
+        return make(**parameters | self._other_parameters(make))
+
+    def _given(self, initial: int | None) -> dict[str, tuple[str, Any]]:
+        """Return the options that are given and their values, by the parameters that they stand for."""
         values = {
             "partitioning": ("--partitioning", self.partitioning),
             "n_cells": ("--cells", self._n_cells()),
             "n_partitionings": ("--partitionings", self.partitionings),
             "n_initial": ("--initial", initial),
+            "scale": ("--scale", None if self.scale == "none" else self.scale),
             "n_jobs": ("--threads", self.threads),
             "device": ("--device", self.device),
         }
-        known = inspect.signature(make).parameters
-        for name, (option, value) in values.items():
-            if value is not None and name not in known:
-                raise ValueError(f"{option} is not an option of --method {self.method}.")
-        scale = None if self.scale == "none" else self.scale
-        parameters: dict[str, Any] = {"scale": scale, "random_state": self.seed}
-        parameters |= {name: value for name, (_, value) in values.items() if value is not None}
-        return make(**parameters | self._other_parameters(make))
+        return {name: given for name, given in values.items() if given[1] is not None}
 
     def _n_cells(self) -> int | None:
         if self.cells in {"auto", "cv"}:
@@ -126,6 +154,11 @@ class Learning(NamedTuple):
             except (ValueError, SyntaxError):
                 parsed[name] = text
         return parsed
+
+
+def _parameters(method: str) -> set[str]:
+    """Return the names of the parameters of a method's classifier and regressor."""
+    return {name for make in (METHODS[method], _REGRESSORS[method]) for name in inspect.signature(make).parameters}
 
 
 def _kind_of(y: Any) -> tuple[str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 import os
@@ -36,7 +38,7 @@ class Outputs:
         if not self._is_csv:
             self._write("records", json.dumps(numbers) + "\n")
         elif not self._has_header:
-            self._write("records", ",".join(numbers) + "\n" + _csv_line(numbers.values()))
+            self._write("records", _csv_line(numbers) + _csv_line(numbers.values()))
         else:
             self._write("records", _csv_line(numbers.values()))
         self._has_header = True
@@ -97,4 +99,6 @@ def plain_numbers(record: Record) -> dict[str, Any]:
 
 
 def _csv_line(numbers: Iterable[Any]) -> str:
-    return ",".join("" if number is None else str(number) for number in numbers) + "\n"
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(numbers)
+    return line.getvalue()

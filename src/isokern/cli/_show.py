@@ -14,6 +14,7 @@ from rich.text import Text
 
 results = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
+_MOST_DRIFTS = 5  # that are listed
 
 
 def working(text: str) -> Status:
@@ -70,6 +71,12 @@ def print_facts(facts: Mapping[str, Any]) -> None:
     width = max(len(name) for name in facts)
     for name, value in facts.items():
         results.print(Text(f"{name:<{width}}  {as_text(value)}"), soft_wrap=True)
+
+
+def drifts_text(learner: Any) -> str:
+    """Return how many changes of a stream a learner has found, and where the latest are."""
+    rows = ", ".join(f"{row:,}" for row in learner.drifts_[-_MOST_DRIFTS:])
+    return f"{learner.n_drifts_:,}" + (f", latest at rows {rows}" if rows else "")
 
 
 def print_table(rows: Iterable[Mapping[str, Any]]) -> None:

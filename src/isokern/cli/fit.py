@@ -42,7 +42,7 @@ def fit(
     if test is not None:
         source._replace(path=test).check_labelled()
     is_replaced = check_model_target(out, file, *([] if test is None else [test]))
-    names = source.feature_names()
+    names, learning = source.feature_names(), learning.for_table()
     learner, facts = _fit_here(learning, source) if dask is None else fit_on_cluster(learning, source, dask)
     name_columns(learner, names)
     isokern.save(learner, out)

@@ -14,7 +14,7 @@ import typer
 import isokern
 from isokern import _core
 from isokern.cli._input import label_text
-from isokern.cli._show import print_facts, results
+from isokern.cli._show import drifts_text, print_facts, print_table, results
 from isokern.container import writer_of
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow", "backports.zstd", "matplotlib", "torch", "dask")
@@ -34,6 +34,9 @@ def info(
         return
     model = isokern.load(file)
     print_facts(_facts(file, model))
+    if hasattr(model, "drifts_") and model.selection_ is not None:
+        results.print()
+        print_table(_experts(**model.selection_))
     if columns := _columns(model):
         results.print()
         print_facts(columns)
@@ -64,7 +67,12 @@ def _facts(file: str, model: Any) -> dict[str, Any]:
             facts[name] = getattr(model, name)
     selection = getattr(model, "selection_", None)
     if selection is not None:
-        facts["chosen"] = selection["leader" if "leader" in selection else "chosen"]
+        name = "leader" if "leader" in selection else "chosen"
+        facts[name] = selection[name]
+    if hasattr(model, "drifts_"):
+        facts |= {"rows learned": model.n_rows_seen_, "error so far": model.error_, "drifts": drifts_text(model)}
+    if hasattr(model, "recent_") and model.recent_.n:
+        facts["recent rows"] = f"{model.recent_.n:,} in the file; isokern.save(model, path, buffer=False) drops them"
     kernel = getattr(model, "kernel_", model)
     if hasattr(kernel, "n_cells_"):
         facts["n_cells_"] = kernel.n_cells_
@@ -72,6 +80,14 @@ def _facts(file: str, model: Any) -> dict[str, Any]:
         names = [_printable(label_text(label)) for label in model.classes_[:_MOST_CLASSES]]
         facts["classes_"] = _listed(names, len(model.classes_))
     return facts | {name: repr(value) for name, value in sorted(model.get_params(deep=False).items())}
+
+
+def _experts(candidates: list[str], errors: Any, running: list[str], leader: str) -> list[dict[str, Any]]:
+    """Return the experts that learn, their recent errors and which of them leads."""
+    errors_of = dict(zip(candidates, errors.tolist(), strict=True))
+    return [
+        {"expert": name, "recent error": errors_of[name], "": "leader" if name == leader else ""} for name in running
+    ]
 
 
 def _columns(model: Any) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -41,7 +42,7 @@ def stream(
     names: Annotated[str | None, typer.Option(help="Names of the runs, as a,b,c. Default: the file names.")] = None,
     title: Title = "",
 ) -> None:
-    """Draw the accuracy along a stream, one line per run.
+    """Draw the accuracy along a stream: so far, of each block, and where changes were found.
 
     Example: isokern plot stream run1.jsonl run2.jsonl --out runs.png
     """
@@ -49,9 +50,10 @@ def stream(
     run_names = [Path(path).stem for path in records] if names is None else listed(names)
     if len(run_names) != len(records) or len(set(run_names)) < len(run_names):
         raise ValueError(f"--names must be {len(records)} different names, one per file; got {','.join(run_names)}.")
-    runs = {name: _read_curve(path) for name, path in zip(run_names, records, strict=True)}
+    runs = {name: _read_blocks(path) for name, path in zip(run_names, records, strict=True)}
     figure, (panel,) = plotting.new_figure(1)
-    plotting.accuracy_along_stream(panel, runs, title)
+    figure.set_figwidth(8)
+    plotting.blocks_along_stream(panel, runs, title)
     _save(figure, out, title)
 
 
@@ -142,8 +144,8 @@ def _kernel_of(path: str, model: Any) -> Any:
     return kernel
 
 
-def _read_curve(path: str) -> list[tuple[int, float]]:
-    """Return (rows seen, accuracy so far) after each block."""
+def _read_blocks(path: str) -> list[tuple[int, float, float, int]]:
+    """Return rows seen, accuracy so far, accuracy of the block and changes found so far, after each block."""
     if is_container(path):
         raise ValueError(
             f"{path} must be a file of isokern stream --records; got a model. "
@@ -152,13 +154,19 @@ def _read_curve(path: str) -> list[tuple[int, float]]:
     with open(path, encoding="utf-8", errors="replace", newline="") as file:
         records = list(csv.DictReader(file) if path.endswith(".csv") else _json_lines(path, file))
     try:
-        points = [(int(record["n_seen"]), record["accuracy"]) for record in records]
-        curve = [(n_seen, float(accuracy)) for n_seen, accuracy in points if accuracy not in (None, "")]
+        blocks = [_block(record) for record in records if record["accuracy"] not in (None, "")]
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{path} must be a file of isokern stream --records; got other content.") from error
-    if not curve:
-        raise ValueError(f"{path} must have records with an accuracy; got none in {len(points)} records.")
-    return curve
+    if not blocks:
+        raise ValueError(f"{path} must have records with an accuracy; got none in {len(records)} records.")
+    return blocks
+
+
+def _block(record: dict[str, Any]) -> tuple[int, float, float, int]:
+    """Return the numbers to draw of a record: text if it is CSV; empty or missing if not known."""
+    of_block, n_drifts = record.get("block_accuracy"), record.get("n_drifts")
+    block_accuracy = math.nan if of_block in (None, "") else float(of_block)
+    return int(record["n_seen"]), float(record["accuracy"]), block_accuracy, int(n_drifts or 0)
 
 
 def _json_lines(path: str, file: Iterable[str]) -> Iterable[dict[str, Any]]:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import chain
+from math import isnan
 from typing import Annotated, Any
 
 import numpy as np
@@ -18,10 +19,12 @@ from isokern.cli._method import Learning
 from isokern.cli._options import Block, Metrics, Quiet, check_model_target, check_target, panel, with_groups
 from isokern.cli._outputs import Outputs
 from isokern.cli._run import Run
-from isokern.cli._show import as_text, errors, print_facts, print_remark, rows_progress
+from isokern.cli._show import as_text, drifts_text, errors, print_facts, print_remark, rows_progress
 from isokern.cli._signals import Interrupts
 from isokern.cli.fit import name_columns
 from isokern.data.lines import is_stream
+from isokern.evaluation import Record
+from isokern.learners.candidates import grows
 
 Blocks = Iterator[tuple[Any, Any]]
 _option = panel("Stream")
@@ -76,6 +79,7 @@ def stream(
     for name, path in outputs.items():
         if check_target(f"--{name}", path, file) and not resume:
             replaced[name] = path
+    learning, method = learning.for_stream(initial)
     initial = 10_000 if initial is None and learning.cells == "cv" else initial
     learning.make_learner(initial=initial)  # wrong options raise before rows are read
     blocks = source.blocks(block, initial)
@@ -98,7 +102,8 @@ def stream(
         "predictions": predictions,
     }
     run = Run(learner, settings, Outputs(records, predictions), folder=checkpoint, every=every)
-    said = ({} if first is None else {"kind": kind}) | {name: f"{path} (replaced)" for name, path in replaced.items()}
+    said = {"method": method + _map_text(learning.method, learner)} | ({} if first is None else {"kind": kind})
+    said |= {name: f"{path} (replaced)" for name, path in replaced.items()}
     _stream(run, source, chain([] if first is None else [first], blocks), said, out=out, resume=resume, quiet=quiet)
 
 
@@ -138,8 +143,7 @@ def _take_blocks(run: Run, source: Input, blocks: Blocks, interrupts: Interrupts
                     run.learner.set_params(n_initial=max(2, X.shape[0]))  # the stream has no more rows to wait for
                 record = run.take(X, y)
                 run.save_if_due()
-            is_scored = record.n_labelled and record.accuracy is not None
-            advance(X.shape[0], f"accuracy {record.accuracy:.4f}" if is_scored else "")
+            advance(X.shape[0], _note(record))
     if not run.n_rows:
         raise ValueError(f"{source.path} must have rows; got none.")
     if run.n_rows < (run.settings["initial"] or 0):
@@ -152,6 +156,24 @@ def _take_blocks(run: Run, source: Input, blocks: Blocks, interrupts: Interrupts
             run.save()
 
 
+def _note(record: Record) -> str:
+    """Return what the progress shows of a record: accuracies, the leader without its steps, and the changes found."""
+    accuracies = {"accuracy": record.accuracy, "now": record.block_accuracy}
+    parts = [f"{name} {value:.3f}" for name, value in accuracies.items() if not (value is None or isnan(value))]
+    parts += [] if record.leader is None else [record.leader.partition(",")[0]]
+    parts += [f"drifts {record.n_drifts:,}"] if record.n_drifts else []
+    return ", ".join(parts)
+
+
+def _map_text(method: str, learner: Any) -> str:
+    """Return what becomes of the map of a learner along a stream, if it has one."""
+    if method == "adaptive":
+        return " (its map renews itself; --method ik-ogd for one that only grows)"
+    if method == "ik-ogd":
+        return " (its map only grows)" if hasattr(learner, "growth") and grows(learner) else " (its map is fixed)"
+    return ""
+
+
 def _save_and_print(run: Run, names: list[str] | None, out: str | None, said: dict[str, Any]) -> None:
     """Save the model and print the results; on standard error if standard output has records or predictions."""
     if out is not None and run.n_rows:
@@ -159,6 +181,8 @@ def _save_and_print(run: Run, names: list[str] | None, out: str | None, said: di
         isokern.save(run.learner, out)
     # A regressor has no accuracy, and some learners have no support vectors.
     result = {name: value for name, value in run.result.items() if value is not None} if run.n_rows else {}
+    if "n_drifts" in result:
+        result["n_drifts"] = drifts_text(run.learner)
     facts = {"rows": run.n_rows, **result, **run.seconds} | ({} if out is None else {"model": out}) | said
     if "-" in (run.settings["records"], run.settings["predictions"]):
         lines = (f"{name}: {as_text(value)}" for name, value in facts.items())

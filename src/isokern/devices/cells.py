@@ -81,11 +81,11 @@ def cells_of_foreign(rows: ForeignRows, fitted: FittedMap, threads: int) -> Any:
 
 
 def is_for_the_core(fitted: FittedMap) -> bool:
-    """Return whether only the compiled core finds the cells: of categories, Voronoi scales, own partitionings."""
+    """Return whether only the compiled core finds the cells: others than those of numbers in trees or one scale."""
     partitionings = fitted.partitionings
     if isinstance(partitionings, IsolationTrees):
         return len(partitionings.categorical) > 0
-    return isinstance(partitionings, OwnPartitionings) or fitted.n_scales > 1
+    return not isinstance(partitionings, VoronoiCells) or fitted.n_scales > 1
 
 
 def prepared(partitionings: Partitionings, source: Table | Foreign, dtype: str) -> Ready | None:

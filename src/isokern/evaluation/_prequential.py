@@ -20,9 +20,11 @@ from isokern.evaluation.learner import (
     answered,
     answering_method,
     as_learner,
+    leader_of,
     learns_numbers,
     map_of,
     mapped,
+    n_drifts_of,
     n_support_of,
     outputs,
     timed,
@@ -150,7 +152,7 @@ class Prequential:
                 raise
             return self._record()  # neither labels nor classes so far
         self._has_learned |= bool(len(labels))
-        given = answered(self.learner, np.asarray(answers), method)
+        given = answered(self.learner, np.asarray(answers), self._classes, method)
         block_accuracy = self._count(labels, given.of(has_label)) if len(labels) else math.nan
         self._totals["n_seen"] += len(has_label)
         return self._record(given.predictions, block_accuracy, learn_seconds=seconds)
@@ -295,6 +297,8 @@ class Prequential:
             predict_seconds=predict_seconds,
             learn_seconds=learn_seconds,
             n_support=n_support_of(self.learner),
+            leader=leader_of(self.learner),
+            n_drifts=n_drifts_of(self.learner),
             protocol=self.protocol,
             metrics=self._metrics.values(),
             predictions=predictions,
@@ -377,7 +381,8 @@ def prequential(
             yield n_correct / n_labelled
 
     There, a block that comes before the learner is fitted is learned, but neither predicted nor counted; row by row,
-    all rows are predicted. Rows without a label are predicted, but neither counted nor learned. Empty blocks are
+    all rows are predicted. Rows without a label are predicted, but neither counted nor learned. Blocks of a classifier
+    without any label are not even predicted before the first label, unless ``classes`` are given. Empty blocks are
     skipped.
 
     Parameters

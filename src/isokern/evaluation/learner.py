@@ -19,7 +19,8 @@ from isokern.checks import one_of
 from isokern.engines import CORE
 from isokern.evaluation.one_by_one import OneByOne
 from isokern.frames import is_missing
-from isokern.learners import IKOGDClassifier, IKOGDClassifierCV, IKOGDRegressor
+from isokern.learners import IKOGDClassifier, IKOGDRegressor
+from isokern.learners.base_search import BaseSearch
 from isokern.parts import need
 
 _LIBRARIES = ("pandas", "polars", "pyarrow")
@@ -134,7 +135,7 @@ def map_of(learner: Any) -> Callable[[Any], Any] | None:
 
 def _chosen(learner: Any) -> Any:
     """Return the best estimator of a fitted search, else the learner itself."""
-    return getattr(learner, "best_estimator_", learner) if isinstance(learner, IKOGDClassifierCV) else learner
+    return getattr(learner, "best_estimator_", learner) if isinstance(learner, BaseSearch) else learner
 
 
 def outputs(learner: Any, block: Block, predictions: NDArray[Any], needs: set[str]) -> Outputs:
@@ -157,14 +158,15 @@ def answering_method(learner: Any, labels: NDArray[Any], classes: Any, needs: se
     return "decision_function" if "probabilities" not in needs and can_score else "predict_proba"
 
 
-def answered(learner: Any, answers: NDArray[Any], method: str) -> Outputs:
-    """Return the outputs that the answers of a method tell."""
+def answered(learner: Any, answers: NDArray[Any], classes: Any, method: str) -> Outputs:
+    """Return the outputs that the answers of a method tell; before any label, they are for the given ``classes``."""
+    known: Any = getattr(learner, "classes_", None if classes is None else np.unique(classes))
     if method == "predict":
-        return Outputs(getattr(learner, "classes_", None), answers, None, None)
-    predictions = CORE.labels(answers, learner.classes_)
+        return Outputs(known, answers, None, None)
+    predictions = CORE.labels(answers, known)
     if method == "decision_function":
-        return Outputs(learner.classes_, predictions, answers, None)
-    return Outputs(learner.classes_, predictions, _as_scores(answers), answers)
+        return Outputs(known, predictions, answers, None)
+    return Outputs(known, predictions, _as_scores(answers), answers)
 
 
 def _scores(learner: Any, block: Block) -> NDArray[np.float64]:
@@ -185,6 +187,18 @@ def n_support_of(learner: Any) -> int | None:
     """Return the number of support vectors; None if the learner has no such number."""
     n_support = getattr(learner, "n_support_", None)
     return int(n_support) if isinstance(n_support, Integral) else None
+
+
+def leader_of(learner: Any) -> str | None:
+    """Return the name of the leading candidate; None if the learner compares none."""
+    selection = getattr(learner, "selection_", None)
+    return selection.get("leader") if isinstance(selection, dict) else None
+
+
+def n_drifts_of(learner: Any) -> int | None:
+    """Return the number of changes of the stream that the learner has found; None if it looks for none."""
+    n_drifts = getattr(learner, "n_drifts_", None)
+    return int(n_drifts) if isinstance(n_drifts, Integral) else None
 
 
 def timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:

@@ -38,6 +38,10 @@ class Record(Numbers):
         all of it is ``learn_seconds``. With a delay, ``learn_seconds`` is that of the block whose labels have arrived.
     n_support : int or None
         The learner's support vectors after this block, if it counts them.
+    leader : str or None
+        The candidate or expert that leads after this block, by its name in ``selection_``, if the learner compares any.
+    n_drifts : int or None
+        Changes of the stream found so far, if the learner looks for them, see :class:`~isokern.AdaptiveIKClassifier`.
     protocol : {"rows", "blocks"}
         Whether each row was predicted right before it was learned, or each block, see :func:`prequential`.
     metrics : dict of str to float
@@ -55,6 +59,8 @@ class Record(Numbers):
     predict_seconds: float = field(compare=False)
     learn_seconds: float = field(compare=False)
     n_support: int | None
+    leader: str | None
+    n_drifts: int | None
     protocol: str
     metrics: dict[str, float]
     predictions: NDArray[Any] | None = field(compare=False, repr=False)

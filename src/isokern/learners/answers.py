@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import column_or_1d
 
 from isokern.checks import one_of
@@ -24,6 +25,15 @@ def check_method(estimator: Any, method: object) -> None:
     known = [name for name in METHODS if hasattr(estimator, name)]
     if method not in known:
         raise ValueError(f"method must be {one_of(known)} for {type(estimator).__name__}; got {method!r}.")
+
+
+def given_classes(estimator: Any, classes: Any) -> NDArray[Any]:
+    """Return the classes that were given for a stream without a label so far; raise if there are none."""
+    if classes is None:
+        raise NotFittedError(
+            f"This {type(estimator).__name__} is not fitted yet: y must have a label, or classes must be given."
+        )
+    return np.unique(np.asarray(classes))
 
 
 def present_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:

@@ -62,7 +62,7 @@ class BaseRace(Part):
     that ``companions`` returns.
     """
 
-    in_place: ClassVar = ("errors",)
+    in_place: ClassVar = ("errors", "monitor")
 
     models: list[ScaleWeights]
     # By candidate, the summed errors of the rows before it learned them; at the end, the weights of all rows. Faded.
@@ -70,6 +70,9 @@ class BaseRace(Part):
     selection: Selection
     fade: float
     clock: Clock
+    narrows: bool = True  # whether a stream drops candidates
+    # State of ADWIN on the leader's errors along a stream, see ``cpp/online/adwin.hpp``; None if nobody asks for it.
+    monitor: NDArray[np.float64] | None = None
 
     def companions(self) -> list[Any]:
         """Return the other parts that are learned in place."""
@@ -140,13 +143,15 @@ class BaseRace(Part):
         copies: Copies,
         is_new: bool,
         seen_from: list[int],
+        renewals: list[_core.Renewal],
     ) -> Before:
         """Let all candidates learn a block of rows in one step with ``copies``; ``is_new`` if errors are counted.
 
         Return the scores of the candidate that led at each row before it was learned.
         """
         history = np.empty((len(self.models), len(rows)))
-        entrants = [model.entrant(rows, rule, out) for model, rule, out in zip(self.models, rules, scores, strict=True)]
+        each = zip(self.models, rules, scores, strict=True)
+        entrants = [model.entrant(rows, rule, out, renewals) for model, rule, out in each]
         has_linear = any(model.linear_values is not None for model in self.models)
         linear, constant = rows.linear_part if has_linear else (None, 0.0)
         _core.learn_scales(
@@ -162,6 +167,7 @@ class BaseRace(Part):
             history=history,
             threads=rows.threads if len(rows) > _FEW_ROWS else 1,
             copies=copies,
+            monitor=self.monitor if is_new else None,
         )
         leaders = history.argmin(axis=0)
         return Before(np.stack(scores)[leaders, np.arange(len(leaders))], leaders)
@@ -197,7 +203,7 @@ class BaseRace(Part):
     @property
     def _stages(self) -> tuple[tuple[int, int], ...]:
         """Stages that go by the number of rows; ``fit``, where errors do not fade, calls ``compared`` instead."""
-        return STREAM_STAGES if self.fade < 1.0 else ()
+        return STREAM_STAGES if self.fade < 1.0 and self.narrows else ()
 
     def _ranking(self) -> NDArray[np.intp]:
         """Return the candidates from the best to the worst; the earlier one wins a tie."""
@@ -240,15 +246,20 @@ class BaseRace(Part):
 
     def snapshot(self) -> Self:
         """Return a copy of one moment, even while another thread learns."""
-        copied, copies = zip(*map(twin, (*self.models, *self.companions())), strict=True)
-        errors = np.empty_like(self.errors)
-        pairs = [pair for of_part in copies for pair in of_part] + [(errors, self.errors)]
+        copied, copies = zip(*map(twin, (self, *self.models, *self.companions())), strict=True)
+        pairs = [pair for of_part in copies for pair in of_part]
         clocks = _core.copy_models(self.clock, [model.clock for model in self.models], pairs)
-        n = len(self.models)
-        models, others = list(copied[:n]), self.with_companions(list(copied[n:]))
+        own, n = copied[0], len(self.models)
+        models, others = list(copied[1 : n + 1]), self.with_companions(list(copied[n + 1 :]))
         for model, clock in zip(models, clocks, strict=True):
             model.clock = Clock.of(clock)
-        return replace(self, models=models, errors=errors, clock=Clock(), **others)
+        return replace(own, models=models, clock=Clock(), **others)
+
+    def monitored(self) -> tuple[float, int, NDArray[np.int64]]:
+        """Return the mean error of the leader so far, the number of its rises, and the rows of the latest ones."""
+        copied, copies = twin(self)
+        _core.copy_model(self.clock, copies)
+        return _core.read_monitor(copied.monitor)
 
     # -- contract of isokern.parts
 
@@ -263,6 +274,9 @@ class BaseRace(Part):
         need(len(self.errors) == len(self.models) + 1, "errors must have one per model, and one for all rows")
         need((self.errors >= 0).all(), "errors must be at least 0")
         need(0.0 < self.fade <= 1.0, "fade must be from 0 to 1")
+        if self.monitor is not None:
+            need_array(self.monitor, np.float64, 1, "monitor")
+            _core.read_monitor(self.monitor)  # raises if it is invalid
         arrays = [getattr(part, name) for part in (*self.models, *self.companions()) for name in part.in_place]
         own = [id(array) for array in arrays if array is not None]
         need(len(set(own)) == len(own), "each model and window must have arrays of its own")

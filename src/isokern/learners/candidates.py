@@ -20,7 +20,7 @@ _FEWEST_CELLS = 16  # that max_model_size may leave
 class Candidate(NamedTuple):
     """Features and steps of a learner."""
 
-    scales: str  # "all", "every", "finest", "coarse" or "" for none
+    scales: str  # "all", "every", "finest", "coarse", "lasting" or "" for none
     linear: bool
     schedule: str
     rate: float
@@ -39,6 +39,8 @@ class Candidate(NamedTuple):
             "every": tuple(range(n_scales)),
             "finest": (n_scales - 1,),
             "coarse": (n_scales // 4,),
+            "lasting": (1,),
+            "recent": (2,),
             "": (),
         }[self.scales]
 

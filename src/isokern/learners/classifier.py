@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,10 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from isokern.checks import all_or_nothing
 from isokern.engines import engine_of
 from isokern.feature_map import IsolationKernel
-from isokern.learners.answers import check_method
+from isokern.learners.answers import check_method, given_classes
 from isokern.learners.candidates import FADE, LINEAR_PASSES, Candidate, candidates_of, grows, has_linear_term
 from isokern.learners.classes import ClassBook
 from isokern.learners.commits import BLOCK, commit, one_at_a_time, one_view
+from isokern.learners.growth import FirstRows
 from isokern.learners.kernel_source import KernelSource, read_cells, take_columns
 from isokern.learners.linear_term import LinearTerm
 from isokern.learners.on_cells import NO_LINEAR_TERM, OnCells
@@ -92,9 +94,10 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         Weights of the classes, which multiply the steps of their rows. "balanced" weights are inversely proportional to
         the class counts so far. A class missing in the dict has weight 1.
     growth : bool, default=True
-        Whether a map that ``partial_fit`` begins grows with the stream. Its trees are then drawn from the first 16 rows
-        and split their leaves at each fourfold number of rows, up to 16,384 cells. Only trees grow, and only if there
-        is a race and ``n_cells``, ``n_scales`` and ``n_initial`` are left open. The map of ``fit`` does not grow.
+        Whether a map that ``partial_fit`` begins grows with the stream. Its trees are then drawn from the first 16
+        rows, anew from the first 64 and 256, and split their leaves at each fourfold number of rows, up to 16,384
+        cells. Only trees grow, and only if there is a race and ``n_cells``, ``n_scales`` and ``n_initial`` are left
+        open. The map of ``fit`` does not grow.
     n_initial : int or None, default=None
         Number of rows that ``partial_fit`` buffers before it draws the map from them and learns them. Until then the
         majority class is predicted. None means 16 for a map that grows, else 1000, or ``n_cells`` if that is larger. A
@@ -126,8 +129,9 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         compared), those still ``running``, and the ``leader``. None if the parameters left nothing to choose.
     warm_up_ : WarmUp
         Buffered rows. Present during the warm-up only.
-    growth_ : Growth or None
-        Rows of a stream from which its map grows next, at most 16,384 and about 64 MiB. None once growth has ended.
+    growth_ : FirstRows, Growth or None
+        Rows of a stream from which its map is drawn or grows next, at most 16,384 and about 64 MiB. None once growth
+        has ended.
     n_support_ : int
         Number of support vectors: rows that changed the weights.
     n_rows_seen_ : int
@@ -293,8 +297,9 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
                 if y[i] is not None:
                     self.partial_fit(X[i : i + 1], y[i : i + 1], classes)
 
-        The first row of a stream is answered by the first class. Probabilities of a block of at most 1,000 rows are
-        calibrated on the rows before the block.
+        The first row of a stream, and rows without a label before it, are answered by the first class. Without any
+        label so far, ``classes`` must be given. Probabilities of a block of at most 1,000 rows are calibrated on the
+        rows before the block.
 
         Parameters
         ----------
@@ -316,23 +321,23 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         check_method(self, method)
         answers = ClassAnswers(method, self.loss)
         for rows, labels, weights in labelled_runs(X, y, sample_weight):
-            if labels is None:
-                check_is_fitted(self)
-                answers.add_answers(self.classes_, np.asarray(getattr(self, method)(rows)))
-            else:
+            if labels is not None:
                 batch, has_new = self._read(rows, labels, classes, weights, answers)
                 self._learn_stream(batch, has_new=has_new, answers=answers)
-        joined = answers.joined(self.classes_)
+            elif self._is_begun:
+                answers.add_answers(self.classes_, np.asarray(getattr(self, method)(rows)))
+            else:
+                answers.add_early(self._n_early(rows))
+        joined = answers.joined(self.classes_ if self._is_begun else given_classes(self, classes))
         return joined if method == "predict" else engine_of(X).to_library(joined, X)
 
     @all_or_nothing
     def _read(self, X: Any, y: Any, classes: Any, sample_weight: Any, answers: Any = None) -> tuple[Batch, bool]:
         """Return the rows still to be learned, and whether there may be new classes among them."""
-        is_first = not hasattr(self, "n_features_in_")
         source, held = KernelSource(self), getattr(self, "warm_up_", WarmUp())
         n_counted = 0 if hasattr(self, "learned_") else max(0, self._n_initial - held.n)
-        kernel = source.kernel if is_first else None
-        table = read_rows(self, X, reset=is_first, min_rows=1, kernel=kernel, n_counted=n_counted)
+        kernel = None if self._is_begun else source.kernel
+        table = read_rows(self, X, reset=not self._is_begun, min_rows=1, kernel=kernel, n_counted=n_counted)
         batch = Batch(table, read_labels(self, y, table), read_weights(sample_weight, table))
         if not hasattr(self, "learned_"):
             return self._warm_up(batch, classes, answers), True
@@ -381,7 +386,7 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
             book = held.book.meet(batch.targets, classes)
         if answers is not None and n_initial > 0:
             before = held.joined().targets if held.n else batch.targets[:0]
-            answers.add_majority(batch.targets, before, min(n_initial - held.n, len(batch.targets)))
+            answers.add_majority(book, batch.targets, before, min(n_initial - held.n, len(batch.targets)))
         if held.n + len(batch.targets) < n_initial:
             self.warm_up_ = held.holding(batch, book)
             return batch.some(slice(0))
@@ -401,6 +406,11 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         _hint_at_regression(book)
         kernel, candidates, term = self._drawn(table, book.n_columns, rng, is_growing=is_growing)
         self.begin(book, kernel, candidates, term, fade)
+
+    def _begin_again(self, batch: Batch, rng: np.random.RandomState) -> None:
+        """Forget all rows, and draw a map that grows from a batch of them."""
+        book = replace(self.learned_.book, counts=np.zeros_like(self.learned_.book.counts))
+        self.begin(book, *self._drawn(batch.table, book.n_columns, rng, is_growing=True), FADE)
 
     def begin(
         self,
@@ -430,6 +440,13 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         n_further = (self.n_passes - 1) * (LINEAR_PASSES if self._is_linear else 1)
         for order in pass_orders(n, n_further, rng, shuffle=self.shuffle):
             self._learn(rows, labels, weights, np.arange(n)[order], is_new=False)
+
+    def fit_mapped(
+        self, kernel: IsolationKernel, cells: Any, labels: NDArray[Any], weights: Weights, rng: np.random.RandomState
+    ) -> None:
+        """Forget everything and learn rows whose cells are known, as ``fit`` does without a race."""
+        self.begin(ClassBook.of_all(labels, takes_new=True), kernel)
+        self.learn_passes(cells, labels, weights, rng)
 
     def _mean_weights(self, labels: NDArray[Any], weights: Weights) -> tuple[float, float]:
         """Return the mean weight of the rows, and that in which each row counts by its weight."""
@@ -584,6 +601,9 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
             need(is_buffer, "warm_up_ must be a WarmUp with classes")
         if "learned_" in vars(self):
             self._check_learned(OneVsRest, Race)
+            first = vars(self).get("growth_")
+            is_known = not isinstance(first, FirstRows) or np.isin(first.batch.targets, self.classes_).all()
+            need(is_known, "growth_ must have known classes only")
 
 
 def _hint_at_regression(book: ClassBook, n_before: int = 0) -> None:

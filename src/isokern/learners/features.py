@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from isokern import _core
+from isokern.adaptive_trees import AdaptiveTrees
 from isokern.arrays import to_host
 from isokern.fitted_map import FittedMap
 from isokern.learners.linear_term import LinearTerm
@@ -22,6 +24,8 @@ Scales = tuple[int, ...]  # numbers of scales, 0 is the coarsest
 
 class ScaleCells:
     """The cells of some scales of a map, and the way from a row's codes to them."""
+
+    grows, renews = True, False  # whether trees among them grow, or are renewed, along a stream
 
     def __init__(self, fitted: FittedMap, scales: Scales) -> None:
         t, n_scales, chosen = fitted.n_partitionings, fitted.n_scales, list(scales)
@@ -57,13 +61,30 @@ class ScaleCells:
         return sparse.csr_array((np.ones(places.size), places.ravel(), ends), shape=(t * n_leaves, self.starts[-1]))
 
 
+class AdaptiveCells(ScaleCells):
+    """The cells of a map that renews itself: of all trees, "scale" 0, of the lasting ones, 1, or of the others, 2."""
+
+    def __init__(self, fitted: FittedMap, scales: Scales) -> None:
+        n, n_ladder = len(fitted.starts) - 1, fitted.partitionings.n_ladder_columns
+        begin, end = ((0, n), (n_ladder, n), (0, n_ladder))[scales[0]]
+        self._columns = slice(begin, end)
+        self.starts = fitted.starts[begin : end + 1] - fitted.starts[begin]
+        self.shares = np.ones(1, dtype=np.float32)
+        self.grows, self.renews, self.paths = end == n, begin == 0, None
+
+    def of(self, codes: NDArray[Any], threads: int) -> NDArray[Any]:
+        """Return the cells of rows."""
+        return np.ascontiguousarray(codes[:, self._columns])
+
+
 _kept: WeakKeyDictionary[FittedMap, dict[Scales, ScaleCells]] = WeakKeyDictionary()
 
 
 def scale_cells(fitted: FittedMap, scales: Scales) -> ScaleCells:
     """Return the cells of some scales; they are kept as long as the map."""
     of_map = _kept.setdefault(fitted, {})
-    return of_map.get(scales) or of_map.setdefault(scales, ScaleCells(fitted, scales))
+    kind = AdaptiveCells if isinstance(fitted.partitionings, AdaptiveTrees) else ScaleCells
+    return of_map.get(scales) or of_map.setdefault(scales, kind(fitted, scales))
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +98,7 @@ class Features:
     threads: int
     which: Any = None  # rows of the table that these are; they are copied only if a model asks for them
     source: Any = None  # array of another library, if the rows come from one: results belong there
+    renewals: tuple[Any, ...] = ()  # trees that are renewed along these rows, see ``ladder``
     _cells: dict[Scales, Any] = field(default_factory=dict, init=False)
     _linear: list[CoreRows] = field(default_factory=list, init=False)
 
@@ -88,7 +110,15 @@ class Features:
     def __getitem__(self, rows: Any) -> Features:
         known = np.arange(len(self)) if self.which is None and isinstance(rows, slice) else self.which
         which = rows if known is None else known[rows]
-        return replace(self, codes=None if self.codes is None else self.codes[rows], which=which)
+        renewals = ()
+        if self.renewals:  # a slice: rows in order
+            begin, end, _ = rows.indices(len(self))
+            renewals = tuple(one._replace(row=one.row - begin) for one in self.renewals if begin < one.row <= end)
+        return replace(self, codes=None if self.codes is None else self.codes[rows], which=which, renewals=renewals)
+
+    def renewing(self, renewals: Sequence[Any]) -> Features:
+        """Return the features of rows along which trees are renewed."""
+        return replace(self, renewals=tuple(renewals))
 
     def on_host(self) -> Features:
         """Return the features with codes as NumPy arrays."""

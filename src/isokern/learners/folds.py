@@ -1,4 +1,4 @@
-"""Cross-validate IKOGDClassifier over numbers of cells, mapping the rows of a fold as rarely as possible."""
+"""Cross-validate a learner over numbers of cells, mapping the rows of a fold as rarely as possible."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from joblib import cpu_count
 from numpy.typing import NDArray
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.metrics._scorer import _BaseScorer, _PassthroughScorer
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, check_random_state
@@ -20,8 +20,6 @@ from sklearn.utils import _safe_indexing, check_random_state
 from isokern.checks import is_number, n_threads
 from isokern.feature_map import IsolationKernel
 from isokern.fitted_map import LateMap
-from isokern.learners.classes import ClassBook
-from isokern.learners.classifier import IKOGDClassifier
 from isokern.learners.kernel_source import KernelSource
 from isokern.learners.nested import can_share, nested_cells
 from isokern.learners.targets import Weights, read_weights, some
@@ -31,11 +29,11 @@ Scorer = Callable[[Any, Any, NDArray[Any]], Any]
 
 
 class Rows(NamedTuple):
-    """Rows in the user's own indexable form and as a table, with their labels and weights."""
+    """Rows in the user's own indexable form and as a table, with their targets and weights."""
 
     X: Any
     table: Any
-    labels: NDArray[Any]
+    targets: NDArray[Any]
     weights: Weights
 
 
@@ -47,10 +45,21 @@ class MappedPart(NamedTuple):
     test: NDArray[Any]
 
 
-class OnCells(ClassifierMixin, BaseEstimator):
+class NumbersOnCells(RegressorMixin, BaseEstimator):
+    """Fitted regressor that takes cells instead of rows, so that scorers need not map rows again."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def predict(self, cells: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the prediction for each row."""
+        return self.model.predict_cells(cells)
+
+
+class ClassesOnCells(ClassifierMixin, BaseEstimator):
     """Fitted classifier that takes cells instead of rows, so that scorers need not map rows again."""
 
-    def __init__(self, model: IKOGDClassifier) -> None:
+    def __init__(self, model: Any) -> None:
         self.model = model
 
     @property
@@ -111,12 +120,12 @@ class Folds:
     the numbers of cells, ascending.
     """
 
-    def __init__(self, base: IKOGDClassifier, rows: Rows, splits: Sequence[Split], sizes: Sequence[int]) -> None:
+    def __init__(self, base: Any, rows: Rows, splits: Sequence[Split], sizes: Sequence[int]) -> None:
         self._base, self._rows, self._splits, self._sizes = base, rows, splits, sizes
         self._rng = check_random_state(base.random_state)
         kernel = KernelSource(base).unfitted(self._rng)
         self._is_shared = can_share(kernel, len(splits) + 1, sizes)
-        everything = np.arange(len(rows.labels)), np.arange(0)
+        everything = np.arange(len(rows.targets)), np.arange(0)
         parts = [*splits, everything] if self._is_shared else splits
         self._maps = map_folds(kernel, rows.table, parts, sizes, base.is_categorical_)
 
@@ -131,57 +140,64 @@ class Folds:
             for train, test in self._splits:
                 learn = functools.partial(self._learn, train=train, rates=rates)
                 learned = (pool.map if threads > 1 else map)(learn, next(self._maps))
-                score = functools.partial(_score, scorer, _safe_indexing(self._rows.X, test), self._rows.labels[test])
+                score = functools.partial(_score, scorer, _safe_indexing(self._rows.X, test), self._rows.targets[test])
                 yield np.array([[score(model, cells) for model in models] for models, cells in learned])
 
-    def refit(self, parameters: dict[str, Any]) -> IKOGDClassifier:
+    def refit(self, parameters: dict[str, Any]) -> Any:
         """Return ``base`` with these parameters, fitted to all rows. Call it after ``scores``."""
-        _, table, labels, weights = self._rows
+        _, table, targets, weights = self._rows
         best = copy.copy(self._base).set_params(**parameters)
-        kernel, rng = KernelSource(best), check_random_state(best.random_state)
-        best.begin(ClassBook.of_all(labels, takes_new=True), kernel.fit(table, rng))
+        rng = check_random_state(best.random_state)
+        kernel = KernelSource(best).fit(table, rng)
         if self._is_shared:
             cells = next(self._maps)[list(self._sizes).index(parameters["n_cells"])]().train
         else:
-            cells = best.kernel_.apply_rows(table)
-        best.learn_passes(cells, labels, weights, rng)
+            cells = kernel.apply_rows(table)
+        best.fit_mapped(kernel, cells, targets, weights, rng)
         return best
 
     def _learn(
         self, make_part: Callable[[], MappedPart], train: NDArray[np.intp], rates: Sequence[Any]
-    ) -> tuple[list[IKOGDClassifier], NDArray[Any]]:
+    ) -> tuple[list[Any], NDArray[Any]]:
         """Return a model per learning rate, fitted to the training rows of a fold, and the cells of its test rows."""
         kernel, cells, test = make_part()
-        labels = self._rows.labels[train]
-        weights = read_weights(some(self._rows.weights, train), labels)
+        targets = self._rows.targets[train]
+        weights = read_weights(some(self._rows.weights, train), targets)
         models = []
         for rate in rates:
             model = copy.copy(self._base).set_params(n_cells=kernel.n_cells, learning_rate=rate)
-            model.begin(ClassBook.of_all(labels, takes_new=True), kernel)
-            model.learn_passes(cells, labels, weights, copy.deepcopy(self._rng))
+            model.fit_mapped(kernel, cells, targets, weights, copy.deepcopy(self._rng))
             models.append(model)
         return models, test
 
 
-def _score(scorer: Scorer, X: Any, labels: NDArray[Any], model: IKOGDClassifier, cells: NDArray[Any]) -> float:
+def _score(scorer: Scorer, X: Any, targets: NDArray[Any], model: Any, cells: NDArray[Any]) -> float:
     """Return the score of a model on test rows."""
     # scikit-learn's scorers only pass rows on to the model, so they can be given the known cells instead.
     if isinstance(scorer, _BaseScorer | _PassthroughScorer):
-        score = scorer(OnCells(model), cells, labels)
+        on_cells = ClassesOnCells(model) if is_classifier(model) else NumbersOnCells(model)
+        score = scorer(on_cells, cells, targets)
     else:
-        score = scorer(model, X, labels)
+        score = scorer(model, X, targets)
     if not is_number(score):
         raise ValueError(f"scoring must give one finite number for each fold; got {score!r}.")
     return float(score)
 
 
-def split_rows(cv: Any, X: Any, labels: NDArray[Any]) -> list[Split]:
-    """Return the training and test rows of each fold, by number."""
-    numbers = np.arange(len(labels))
-    folds = check_cv(cv, labels, classifier=True).split(X, labels)
+def split_rows(cv: Any, X: Any, targets: NDArray[Any], *, classifier: bool) -> list[Split]:
+    """Return the training and test rows of each fold, by number; those of a classifier are stratified by default."""
+    numbers = np.arange(len(targets))
+    folds = check_cv(cv, targets, classifier=classifier).split(X, targets)
     splits = [(numbers[np.asarray(train)], numbers[np.asarray(test)]) for train, test in folds]
     if not splits:
         raise ValueError(f"cv must give at least one fold; got {cv!r}.")
+    if classifier:
+        _check_classes(splits, targets)
+    return splits
+
+
+def _check_classes(splits: list[Split], labels: NDArray[Any]) -> None:
+    """Raise ValueError if the training part of a fold has a single class."""
     for k, (train, _) in enumerate(splits):
         classes = np.unique(labels[train])
         if len(classes) < 2:
@@ -189,7 +205,6 @@ def split_rows(cv: Any, X: Any, labels: NDArray[Any]) -> list[Split]:
                 f"cv must leave at least 2 classes in every training part; got {classes} in fold {k}. "
                 "Use a StratifiedKFold, or fewer folds."
             )
-    return splits
 
 
 def table_of_results(candidates: list[dict[str, Any]], scores: NDArray[np.float64]) -> dict[str, Any]:

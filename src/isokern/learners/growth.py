@@ -1,7 +1,9 @@
 """Let the map of a stream grow: trees are drawn from the first rows, and split their leaves as more rows come.
 
-The trees begin with the first 16 rows. At each fourfold number of rows, samples of the rows so far are isolated inside
-their leaves. A new cell takes over the weight of the cell that it is part of, so no score changes.
+The first trees are drawn from 16 rows. After 64 and 256 rows, they are drawn anew from all rows so far, which are then
+learned again: trees that keep the splits of the first 16 rows are less accurate.
+From then on, at each fourfold number of rows, samples of the rows so far are isolated inside the leaves. A new cell
+takes over the weight of the cell that it is part of, so no score changes.
 """
 
 from __future__ import annotations
@@ -15,17 +17,61 @@ from scipy import sparse
 
 from isokern.fitted_map import FittedMap
 from isokern.learners.features import ScaleCells, Scales, scale_cells
-from isokern.learners.warm_up import stack_tables
+from isokern.learners.warm_up import Batch, WarmUp, stack_tables
 from isokern.parts import Part, need, need_array
 
 FIRST_ROWS = 16  # from which the trees are drawn
 _RATIO = 4  # of the numbers of rows at which they grow
 _ROWS_PER_CELL = 2
 _MOST_CELLS = 16_384
-_COARSE_ROWS = 256  # up to here, the coarse scale grows too
+_REDRAWN_ROWS = 256  # up to here, trees are drawn anew instead
 _MOST_BYTES = 2**26  # of the rows that are kept, judged by the first ones
 _HASH_BITS = 53
 SQUARES_SHARE = 1 / 16  # of a cell's sum of squared gradients that its parts take over, so that they take long steps
+
+
+@dataclass(frozen=True, eq=False)
+class FirstRows(Part):
+    """All rows of a stream so far, to draw its map anew from. Immutable: adding rows returns a new object."""
+
+    seed: int
+    n_next: int  # number of rows at which the map is drawn next
+    held: WarmUp  # one batch
+
+    @classmethod
+    def begun(cls, batch: Batch, seed: int) -> Self:
+        """Return the first rows of a stream, from which its first map was drawn."""
+        return cls(seed, len(batch.targets) * _RATIO, WarmUp().holding(batch))
+
+    @property
+    def batch(self) -> Batch:
+        """The rows with their targets and weights."""
+        return self.held.batches[0]
+
+    @property
+    def table(self) -> Any:
+        """The rows."""
+        return self.batch.table
+
+    @property
+    def n_cells(self) -> int:
+        """Number of points to isolate in the next trees."""
+        return self.n_next // _ROWS_PER_CELL
+
+    def keeping(self, batch: Batch, first: int) -> Self:
+        """Return the rows with more from number ``first`` on; of those kept before, such rows were never learned."""
+        learned = WarmUp((self.batch.some(slice(first)),))
+        return replace(self, held=WarmUp((learned.followed_by(batch),)))
+
+    def further(self) -> FirstRows | Growth:
+        """Return what to begin with after the map has been drawn."""
+        if self.n_next == _REDRAWN_ROWS:
+            return Growth.begun(self.table, self.seed)
+        return replace(self, n_next=self.n_next * _RATIO)
+
+    def check(self) -> None:
+        """Raise ValueError unless there are rows of one batch, up to the next map."""
+        need(len(self.held.batches) == 1 and 0 < self.held.n <= self.n_next <= _REDRAWN_ROWS, "held must be a few rows")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,13 +90,12 @@ class Growth(Part):
     tables: tuple[Any, ...]  # these rows
 
     @classmethod
-    def begun(cls, table: Any, seed: int) -> Self:
+    def begun(cls, table: Any, seed: int, most_cells: int | None = None) -> Self:
         """Return the growth of a map that was drawn from the first rows."""
         n = table.shape[0]
         n_bytes = table.data.nbytes + (table.indices.nbytes if sparse.issparse(table) else 0)
-        n_most = int(min(_MOST_CELLS, max(_MOST_BYTES * n // max(1, n_bytes), _COARSE_ROWS)))
-        limit = _limit(n * _RATIO, n_most, seed)
-        return cls(seed, n_most, n * _RATIO, limit, np.arange(n), (table.copy(),))
+        n_most = int(min(most_cells or _MOST_CELLS, max(_MOST_BYTES * n // max(1, n_bytes), _REDRAWN_ROWS)))
+        return cls(seed, n_most, n, 0, np.arange(n), (table,)).further()
 
     @property
     def n_cells(self) -> int:
@@ -61,19 +106,17 @@ class Growth(Part):
         self, former: FittedMap, max_depth: int | str | None, threads: int
     ) -> tuple[FittedMap, NDArray[np.int32]]:
         """Return the map after its next growth, and the former leaf of each new one."""
-        both_scales = self.n_next <= _COARSE_ROWS
-        seed = self.seed + self.n_next
-        return former.grown(self.table, self.n_cells, seed, threads, max_depth=max_depth, both_scales=both_scales)
+        return former.grown(self.table, self.n_cells, self.seed + self.n_next, threads, max_depth=max_depth)
 
     @property
     def is_last(self) -> bool:
         """Whether the next growth is the last one."""
         return self.n_cells == self.n_most
 
-    def keeping(self, table: Any, first: int) -> Self:
+    def keeping(self, batch: Batch, first: int) -> Self:
         """Return the growth with rows from number ``first`` on; of those kept before, such rows were never learned."""
         begun = self._up_to(first)
-        numbers = np.arange(first, first + table.shape[0])
+        table, numbers = batch.table, np.arange(first, first + len(batch.targets))
         is_kept = _hashes(numbers, self.seed) <= self.limit
         if not is_kept.any():
             return begun
@@ -138,19 +181,31 @@ class Heirs:
 
     def __init__(self, former: FittedMap, grown: FittedMap, parents: NDArray[np.int32]) -> None:
         self.former, self.grown, self._parents = former, grown, parents
+        self._kept: dict[Scales, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] = {}
 
     def take(self, scales: Scales, values: NDArray[Any], share: float = 1.0) -> NDArray[Any]:
         """Return the values of the cells of one scale after growth; parts of a cell get a ``share`` of its value."""
-        before, after = scale_cells(self.former, scales), scale_cells(self.grown, scales)
-        index = self._index(before, after)
-        is_divided = np.bincount(index[index >= 0], minlength=len(values)) > 1
-        factor = np.where(is_divided, share, 1.0)[index] * (index >= 0)
-        return values[index] * factor[:, None].astype(values.dtype)
+        if not scale_cells(self.grown, scales).grows:
+            return values
+        if scales not in self._kept:
+            index = self._index(scale_cells(self.former, scales), scale_cells(self.grown, scales))
+            is_divided = np.bincount(index[index >= 0], minlength=len(values)) > 1
+            self._kept[scales] = index, np.flatnonzero(is_divided[index]), np.flatnonzero(index < 0)
+        index, parts, unused = self._kept[scales]
+        taken = values.take(index, axis=0)
+        taken[unused] = 0.0
+        if share != 1.0:
+            taken[parts] *= share
+        return taken
 
     def _index(self, before: ScaleCells, after: ScaleCells) -> NDArray[np.int64]:
         """Return the former cell of each cell of a scale; -1 for cells that no leaf has."""
+        first = len(before.starts) - 1 - len(self._parents)  # columns of cells that belong to other trees
         index = np.full(after.starts[-1], -1)
+        index[: after.starts[first]] = np.arange(after.starts[first])
         trees, leaves = np.nonzero(self._parents >= 0)
-        former = before.paths[trees, self._parents[trees, leaves], 0]
-        index[after.starts[trees] + after.paths[trees, leaves, 0]] = before.starts[trees] + former
+        former = self._parents[trees, leaves]
+        if before.paths is not None:
+            former, leaves = before.paths[trees, former, 0], after.paths[trees, leaves, 0]
+        index[after.starts[first + trees] + leaves] = before.starts[first + trees] + former
         return index

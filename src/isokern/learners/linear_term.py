@@ -69,12 +69,17 @@ class LinearTerm(Part):
     @property
     def n_weights(self) -> int:
         """Number of weights of a score, the intercept included."""
-        return self.n_columns + len(self.categorical) * self._n_buckets + 1
+        return self.n_weights_of(self.n_columns, len(self.categorical))
+
+    @staticmethod
+    def n_weights_of(n_columns: int, n_categorical: int) -> int:
+        """Return the number of weights of a score of rows with so many columns, some of them categorical."""
+        return n_columns + n_categorical * _n_buckets(n_categorical) + 1
 
     @property
     def _n_buckets(self) -> int:
         """Number of weights of a categorical column."""
-        return max(_FEWEST_BUCKETS, _N_BUCKETS // max(1, len(self.categorical)))
+        return _n_buckets(len(self.categorical))
 
     def rows(self, table: Any) -> CoreRows:
         """Return the features of a table's rows, without the constant, as float32."""
@@ -118,3 +123,8 @@ class LinearTerm(Part):
         ascends = np.diff(self.categorical, prepend=-1).min(initial=1) > 0
         need(ascends and self.categorical.max(initial=-1) < self.n_columns, "categorical must be ascending columns")
         need(0.0 < self.constant <= 1.0, "constant must be from 0 to 1")
+
+
+def _n_buckets(n_categorical: int) -> int:
+    """Return the number of weights of each of so many categorical columns."""
+    return max(_FEWEST_BUCKETS, _N_BUCKETS // max(1, n_categorical))

@@ -26,6 +26,8 @@ _LARGEST = 2**16 - 1  # points of a sample, which the core numbers with 16 bits
 
 def can_share(kernel: IsolationKernel, n_parts: int, sizes: Sequence[int]) -> bool:
     """Return whether one pass is possible, and faster than a search for each part and size."""
+    # Not trees: splits depend on all points, so a large tree cut down to the first psi points is not the tree of these,
+    # and its scores are not those of a model with n_cells=psi.
     fits = max(sizes) <= _LARGEST
     return kernel.partitioning == "voronoi" and fits and n_parts * len(sizes) > 2
 

@@ -17,7 +17,7 @@ from isokern.learners.candidates import Candidate
 from isokern.learners.commits import blocks, twin
 from isokern.learners.features import Features
 from isokern.learners.linear_term import LinearTerm
-from isokern.learners.moments import Moments, Table
+from isokern.learners.moments import Moments, Standard, Table
 from isokern.learners.residuals import NumberScores
 from isokern.learners.steps import Steps
 from isokern.learners.targets import Weights, some
@@ -118,8 +118,18 @@ class NumberRace(BaseRace, NumberScores):
             for model in self.models
         ]
         scores = [np.empty((len(targets), n_columns)) for _ in self.models]
-        how: Any = {"copies": standard.copies, "is_new": is_new, "seen_from": []}
+        renewals = [self._renewal(renewal, standard, steps) for renewal in rows.renewals]
+        how: Any = {"copies": standard.copies, "is_new": is_new, "seen_from": [], "renewals": renewals}
         return self.learn_entrants(rows, values, factors, rules, scores, **how).scores + standard.means
+
+    def _renewal(self, renewal: Any, standard: Standard, steps: Steps) -> _core.Renewal:
+        """Return the renewal of a tree along rows; mean and unit of its targets are those at its row."""
+        last = renewal.row - 1
+        shape = renewal.targets.shape
+        units = np.broadcast_to(standard.units[last], shape)
+        past = Standard(renewal.targets - standard.means[last], units, [], standard.means)
+        values = past.values(self.model.n_columns, standardised=steps.standardised)
+        return renewal.of(values, renewal.weights, square=1.0)
 
     def error(self, rows: Features, targets: Table, weights: Weights, steps: Steps) -> float:
         """Return the leader's mean loss on rows that it has not learned, in the units of the race."""

@@ -12,21 +12,21 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from isokern.arrays import ForeignRows, is_foreign
-from isokern.checks import is_integer, n_threads
+from isokern.checks import all_or_nothing, is_integer, n_threads, private
 from isokern.engines import engine_of, host_table
 from isokern.feature_map import IsolationKernel
 from isokern.learners.base_race import BaseRace
 from isokern.learners.candidates import candidates_of, fit_stages, grows, kernel_choice
 from isokern.learners.commits import BLOCK, commit, one_view
 from isokern.learners.features import Features
-from isokern.learners.growth import FIRST_ROWS, Growth, Heirs, first_cells
+from isokern.learners.growth import FIRST_ROWS, FirstRows, Growth, Heirs, first_cells
 from isokern.learners.kernel_source import REFITTED, KernelSource, check_same_map, draw_seed, share_starts
 from isokern.learners.linear_term import LinearTerm
 from isokern.learners.parameters import check_n_initial
 from isokern.learners.steps import check_cell_steps
 from isokern.learners.warm_up import Batch, WarmUp
 from isokern.parts import need
-from isokern.rows import input_tags
+from isokern.rows import input_tags, read_rows
 
 NO_LINEAR_TERM = (
     "linear must be False for cells, which say nothing about the columns of rows; got a model with a linear term. Give "
@@ -41,12 +41,13 @@ _GROWING = (
 class OnCells:
     """Base of the online learners on the cells of a kernel."""
 
-    growth_: Growth | None
+    growth_: FirstRows | Growth | None
     kernel_: IsolationKernel
     learned_: Any  # a race, or the state of a single model on one scale
     linear_term_: LinearTerm | None
     warm_up_: WarmUp
     _learn: Callable[..., None]  # learns mapped rows, targets and weights
+    _begin_again: Callable[..., None]  # forgets all rows, and draws a map that grows from a batch of them
 
     # Parameters that both learners have, and what they learn about columns.
     shrinkage: float
@@ -87,6 +88,16 @@ class OnCells:
     # -- streams
 
     @property
+    def _is_begun(self) -> bool:
+        """Whether a row has been learned or buffered."""
+        return hasattr(self, "n_features_in_")
+
+    def _n_early(self, X: Any) -> int:
+        """Return the number of rows that come before any label; they are checked, and change nothing."""
+        kernel = KernelSource(self).kernel
+        return int(read_rows(private(self), X, reset=True, min_rows=1, kernel=kernel).shape[0])
+
+    @property
     def _n_initial(self) -> int:
         """Number of rows of a stream to buffer before the map is drawn."""
         return FIRST_ROWS if grows(self) else KernelSource(self).n_initial
@@ -102,7 +113,7 @@ class OnCells:
         """
         n = self._n_initial
         if grows(self):
-            self.growth_ = Growth.begun(batch.table[:n], draw_seed(rng))
+            self.growth_ = FirstRows.begun(batch.some(slice(n)), draw_seed(rng))
         if n > 0:
             self._learn_rows(batch.some(slice(n)), **how)
         elif len(batch.targets):
@@ -120,13 +131,16 @@ class OnCells:
                 self._grow(growth)
                 continue
             first = batch.some(slice(min(BLOCK, growth.n_next - n_rows)))
-            commit(self, growth_=growth.keeping(first.table, n_rows))  # before, so that no learned row is missing
+            growth = growth.keeping(first, n_rows)
+            commit(self, growth_=growth)  # before, so that no learned row is missing
             self._learn_rows(first, **how)
             batch = batch.some(slice(len(first.targets), None))
+            if isinstance(growth, FirstRows) and self.n_rows_seen_ == growth.n_next:
+                self._grow(growth)  # at once, because it changes what the next row is predicted by
         return None
 
-    def _grow(self, growth: Growth) -> None:
-        """Let the map grow, or end its growth if the model would be too large."""
+    def _grow(self, growth: FirstRows | Growth) -> None:
+        """Draw the map anew or let it grow; end its growth if the model would be too large."""
         former = self.kernel_.map_
         larger = 1.0 + growth.n_cells / former.n_cells  # at most by this factor
         limit = None if self.max_model_size is None else int(self.max_model_size / larger)
@@ -137,12 +151,23 @@ class OnCells:
                 stacklevel=5,
             )
             return commit(self, growth_=None)
-        kernel = copy(self.kernel_)
+        return self._draw_anew(growth) if isinstance(growth, FirstRows) else self._split_leaves(growth, limit)
+
+    @all_or_nothing
+    def _draw_anew(self, first: FirstRows) -> None:
+        """Draw the map from all rows so far, and learn them again."""
+        self._begin_again(first.batch, np.random.RandomState(first.seed + first.n_next))
+        self._learn_rows(first.batch)
+        self.growth_ = first.further()
+
+    def _split_leaves(self, growth: Growth, limit: int | None) -> None:
+        """Let the trees grow inside their leaves, for models of at most ``limit`` bytes."""
+        former, kernel = self.kernel_.map_, copy(self.kernel_)
         kernel.map_, parents = growth.grown(former, kernel.max_depth, n_threads(self.n_jobs))
         learned = self.learned_.within(limit).grown(Heirs(former, kernel.map_, parents))
         term = None if self.linear_term_ is None else self.linear_term_.grown(growth.table)
         later = None if growth.is_last else growth.further()
-        return commit(self, kernel_=kernel, learned_=learned, linear_term_=term, growth_=later)
+        commit(self, kernel_=kernel, learned_=learned, linear_term_=term, growth_=later)
 
     @property
     def _is_linear(self) -> bool:
@@ -236,6 +261,16 @@ class OnCells:
         learned = getattr(self, "learned_", None)
         return learned.report() if isinstance(learned, BaseRace) else None
 
+    def without_rows(self) -> Any:
+        """Return a copy that holds no rows of a stream: its map has stopped growing."""
+        if not hasattr(self, "learned_"):
+            raise ValueError(
+                "buffer must be True before the warm-up is over, because there are only buffered rows yet."
+            )
+        copied = private(self)
+        copied.growth_ = None
+        return copied
+
     # -- checks
 
     def _check_shared_parameters(self, losses: tuple[str, ...]) -> None:
@@ -261,7 +296,7 @@ class OnCells:
         need(isinstance(self.linear_term_, LinearTerm | None), "linear_term_ must be a LinearTerm or None")
         growth = vars(self).get("growth_")
         if growth is not None:
-            need(isinstance(growth, Growth), "growth_ must be a Growth or None")
+            need(isinstance(growth, FirstRows | Growth), "growth_ must be FirstRows, a Growth or None")
             is_one = growth.table.shape[1] == self.n_features_in_ and isinstance(self.learned_, BaseRace)
             need(is_one and self.kernel_.map_.is_growing, "growth_ must have rows for a map that grows")
         if isinstance(self.learned_, BaseRace):

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isokern import _core
 from isokern.fitted_map import FittedMap
 from isokern.learners.base_race import BaseRace, Before, untrained
 from isokern.learners.calibration import ScoreWindow
@@ -20,7 +21,7 @@ from isokern.learners.features import Features
 from isokern.learners.linear_term import LinearTerm
 from isokern.learners.one_vs_rest import ClassScores
 from isokern.learners.steps import Steps
-from isokern.learners.targets import Weights, some
+from isokern.learners.targets import LARGEST, Weights, some
 from isokern.parts import need
 
 
@@ -86,7 +87,9 @@ class Race(BaseRace, ClassScores):
     def _rearranged(self, book: ClassBook, change: Rearrangement) -> Self:
         models = [model.rearrange(change) for model in self.models]
         windows = [window.rearrange(change) for window in self.windows]
-        return replace(self, book=book, models=models, windows=windows, errors=self.errors.copy(), clock=Clock())
+        monitor = None if self.monitor is None else self.monitor.copy()
+        own: Any = {"errors": self.errors.copy(), "monitor": monitor, "clock": Clock()}
+        return replace(self, book=book, models=models, windows=windows, **own)
 
     def learn(
         self,
@@ -109,12 +112,20 @@ class Race(BaseRace, ClassScores):
             factors = self.book.row_factors(numbers, some(weights, part), class_weight)
             some_rows = rows if len(numbers) == len(labels) else rows[part]
             begun = None if answers is None else answers.begin(self, numbers)
-            before = self._learn_block(some_rows, numbers, factors, steps.loss, is_new)
+            renewals = [self._renewal(renewal, numbers, class_weight) for renewal in some_rows.renewals]
+            before = self._learn_block(some_rows, numbers, factors, steps.loss, renewals=renewals, is_new=is_new)
             if answers is not None:
                 answers.add(begun, *before)
 
     def _learn_block(
-        self, rows: Features, numbers: NDArray[np.intp], factors: Weights, loss: str, is_new: bool
+        self,
+        rows: Features,
+        numbers: NDArray[np.intp],
+        factors: Weights,
+        loss: str,
+        *,
+        renewals: list[_core.Renewal],
+        is_new: bool,
     ) -> Before:
         book = self.book
         scores = [np.empty((len(numbers), book.n_columns)) for _ in self.models]
@@ -123,8 +134,17 @@ class Race(BaseRace, ClassScores):
             copies += window.adding(of_model, numbers) if is_new else []
         counted_from, seen_from = book.counted_from(numbers), book.seen_from(numbers)
         rules = [model.steps(loss).rule(counted_from, is_new=is_new) for model in self.models]
-        how: Any = {"copies": copies, "is_new": is_new, "seen_from": seen_from}
+        how: Any = {"copies": copies, "is_new": is_new, "seen_from": seen_from, "renewals": renewals}
         return self.learn_entrants(rows, book.targets(numbers), factors, rules, scores, **how)
+
+    def _renewal(self, renewal: Any, numbers: NDArray[np.intp], class_weight: ClassWeight) -> _core.Renewal:
+        """Return the renewal of a tree along rows of classes ``numbers``; class weights are those at its row."""
+        past = self.book.numbers(renewal.targets)
+        factors = renewal.weights
+        if class_weight is not None:
+            by_class = self.book.counting(numbers[: renewal.row]).class_factors(class_weight)
+            factors = by_class[past] if factors is None else np.minimum(by_class[past] * factors, LARGEST)
+        return renewal.of(self.book.targets(past), factors)
 
     def temperatures(self) -> list[float]:
         """Return the inverse temperature of each candidate."""

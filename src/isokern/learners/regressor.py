@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from isokern.arrays import namespace
 from isokern.checks import all_or_nothing
 from isokern.engines import engine_of
+from isokern.feature_map import IsolationKernel
 from isokern.learners.answers import check_method
 from isokern.learners.candidates import FADE, candidates_of, grows, has_linear_term
 from isokern.learners.commits import BLOCK, commit, one_at_a_time, one_view
@@ -182,7 +183,7 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         """
         self.check_parameters()
         table = read_rows(self, X, reset=True, kernel=KernelSource(self).kernel)
-        targets, weights = self._targets(y, table, None), read_weights(sample_weight, table)
+        targets, weights = self.read_targets(y, table), read_weights(sample_weight, table)
         rng = check_random_state(self.random_state)
         self._begin_on(table, targets, rng, fade=1.0)
         self._learn_passes(self._mapped(table), targets, weights, rng)
@@ -207,7 +208,7 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         """Learn the next rows of a stream, and return what was predicted for each of them before it was learned.
 
         See :meth:`IKOGDClassifier.partial_fit_predict`. Rows whose target is missing are predicted, but not learned;
-        with several outputs, no target may be missing. Before the first row, 0 is predicted.
+        with several outputs, no target may be missing. Before the first target, 0 is predicted.
 
         Parameters
         ----------
@@ -230,25 +231,30 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         runs: Any = labelled_runs(X, y, sample_weight) if has_one else [(X, y, sample_weight)]
         for rows, targets, weights in runs:
             if targets is None:
-                parts.append(np.asarray(self.predict(rows)))
+                parts.append(self._answer_only(rows))
                 continue
             answers: list[NDArray[np.float64]] = []
             self._learn_stream(self._read(rows, targets, weights, answers), answers=answers)
             parts.append(self._shaped(np.concatenate(answers)))
         return engine_of(X).to_library(np.concatenate(parts), X)
 
+    def _answer_only(self, X: Any) -> NDArray[np.float64]:
+        """Predict rows none of which is learned; 0 before the first target."""
+        if self._is_begun:
+            return np.asarray(self.predict(X))
+        return self._shaped(np.zeros((self._n_early(X), max(1, len(quantiles_of(self))))))
+
     @all_or_nothing
     def _read(self, X: Any, y: Any, sample_weight: Any, answers: Any = None) -> Batch:
         """Return the rows still to be learned."""
-        is_first = not hasattr(self, "n_features_in_")
         source, held = KernelSource(self), getattr(self, "warm_up_", WarmUp())
         n_counted = 0 if hasattr(self, "learned_") else max(0, self._n_initial - held.n)
-        kernel = source.kernel if is_first else None
-        table = read_rows(self, X, reset=is_first, min_rows=1, kernel=kernel, n_counted=n_counted)
-        batch = Batch(table, self._targets(y, table, self._n_outputs), read_weights(sample_weight, table))
+        kernel = None if self._is_begun else source.kernel
+        table = read_rows(self, X, reset=not self._is_begun, min_rows=1, kernel=kernel, n_counted=n_counted)
+        batch = Batch(table, self.read_targets(y, table, self._n_outputs), read_weights(sample_weight, table))
         return batch if hasattr(self, "learned_") else self._warm_up(batch, answers)
 
-    def _targets(self, y: Any, rows: Any, expected: int | None) -> NDArray[np.float64]:
+    def read_targets(self, y: Any, rows: Any, expected: int | None = None) -> NDArray[np.float64]:
         """Return the targets as (n, n_outputs); raise unless there are as many outputs as expected."""
         targets = read_outputs(self, y, rows)
         if expected is not None and targets.shape[1] != expected:
@@ -277,7 +283,7 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         """Return the rows still to be learned."""
         kernel = KernelSource(self).for_cells()
         known = read_cells(kernel, cells)
-        batch = Batch(known, self._targets(y, known, self._n_outputs), read_weights(sample_weight, known))
+        batch = Batch(known, self.read_targets(y, known, self._n_outputs), read_weights(sample_weight, known))
         if hasattr(self, "learned_"):
             return batch._replace(table=self._of_cells(known))
         if has_linear_term(self):
@@ -310,6 +316,10 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         n_columns = max(targets.shape[1], len(quantiles_of(self)))
         self._begin(targets, *self._drawn(table, n_columns, rng, is_growing=is_growing), fade)
 
+    def _begin_again(self, batch: Batch, rng: np.random.RandomState) -> None:
+        """Forget all rows, and draw a map that grows from a batch of them."""
+        self._begin_on(batch.table, batch.targets, rng, fade=FADE, is_growing=True)
+
     def _begin(self, targets: Any, kernel: Any, candidates: Any, term: Any, fade: float) -> None:
         """Forget everything and start with zero weights for the cells of a fitted kernel."""
         n_outputs = targets.shape[1]
@@ -335,6 +345,14 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         n_further = 0 if self.n_passes == "auto" else int(self.n_passes) - 1
         for order in pass_orders(n, n_further, rng, shuffle=self.shuffle):
             self._learn(rows, targets, weights, np.arange(n)[order], is_new=False)
+
+    def fit_mapped(
+        self, kernel: IsolationKernel, cells: Any, targets: Any, weights: Weights, rng: np.random.RandomState
+    ) -> None:
+        """Forget everything and learn rows whose cells are known, as ``fit`` does without a race."""
+        outputs = targets.reshape(len(targets), -1)
+        self._begin(outputs, kernel, [], None, fade=1.0)
+        self._learn_passes(cells, outputs, weights, rng)
 
     def _learn_while_better(self, batch: Batch, learned: Any, held: Any, rng: np.random.RandomState) -> None:
         """Learn rows again, as long as that lowers the error on rows held out; then learn these in as many passes."""

@@ -7,7 +7,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
@@ -15,7 +14,7 @@ from isokern import _core
 from isokern.checks import all_or_nothing, n_threads, private
 from isokern.engines import engine_of
 from isokern.kernels import check_defined, needs_rows
-from isokern.learners.answers import Answers, check_method, present_labels, spread
+from isokern.learners.answers import Answers, check_method, given_classes, present_labels, spread
 from isokern.learners.classes import ClassBook
 from isokern.learners.commits import BLOCK, blocks, commit, one_at_a_time, one_view
 from isokern.learners.linear import finite_scores
@@ -158,12 +157,9 @@ class RivalClassifier(ClassifierMixin, BaseEstimator):
         """Answer rows none of which is learned."""
         if hasattr(self, "class_book_"):
             return getattr(self, method)(X)
-        if classes is None:
-            raise NotFittedError(
-                f"This {type(self).__name__} is not fitted yet: y must have a label, or classes must be given."
-            )
         view: Self = private(self)
-        view.class_book_ = ClassBook.of(np.asarray(classes), classes, takes_new=False)
+        known = given_classes(self, classes)
+        view.class_book_ = ClassBook.of(known, known, takes_new=False)
         n = read_rows(view, X, reset=True, min_rows=1).shape[0]
         return view._as_answers(np.zeros((n, view.class_book_.n_columns)), X, method)
 

@@ -28,6 +28,7 @@ class ClassAnswers:
         self.method = method
         self._is_logistic = loss == "logistic"
         self._parts: list[tuple[NDArray[Any], NDArray[Any]]] = []  # classes, answers
+        self._n_early = 0
 
     def begin(self, learned: Any, numbers: NDArray[np.intp]) -> tuple[ClassBook, NDArray[np.bool_], list[Any]]:
         """Return what the answers for a block depend on, before it is learned: book, classes known, temperatures."""
@@ -56,11 +57,15 @@ class ClassAnswers:
         else:
             self._parts.append((book.labels, masked if given.ndim == 2 else given))
 
-    def add_majority(self, labels: NDArray[Any], held: NDArray[Any], n: int) -> None:
+    def add_majority(self, book: ClassBook, labels: NDArray[Any], held: NDArray[Any], n: int) -> None:
         """Add the answers for the first n of some rows: the majority class of the held rows and those before each."""
-        classes, numbers = np.unique(np.concatenate([held, labels[:n]]), return_inverse=True)
-        counts = np.cumsum(np.eye(len(classes))[numbers], axis=0)
-        before = np.vstack([np.zeros((1, len(classes))), counts])[len(held) : len(held) + n]
+        rows = np.concatenate([held, labels[:n]])
+        classes = np.unique(rows) if book.is_open else book.labels
+        counts = np.cumsum(np.eye(len(classes))[np.searchsorted(classes, rows)], axis=0)
+        self._add_counts(classes, np.vstack([np.zeros((1, len(classes))), counts])[len(held) : len(held) + n])
+
+    def _add_counts(self, classes: NDArray[Any], before: Table) -> None:
+        """Add the answers for rows that tell nothing, given the number of rows of each class before."""
         if self.method == "predict":
             self._parts.append((classes, classes[before.argmax(axis=1)]))
         elif self.method == "predict_proba":
@@ -74,12 +79,21 @@ class ClassAnswers:
         """Add answers of the method itself."""
         self._parts.append((classes, answers))
 
+    def add_early(self, n: int) -> None:
+        """Add n rows that come before any label. They are answered like the first row that has one."""
+        self._n_early = n
+
     def _add_shares(self, classes: NDArray[Any], shares: Table) -> None:
         total = shares.sum(axis=1, keepdims=True)
         self._parts.append((classes, np.where(total > 0, shares / np.where(total > 0, total, 1.0), 1 / len(classes))))
 
     def joined(self, classes: NDArray[Any]) -> NDArray[Any]:
         """Return all answers, for these classes."""
+        if not self._parts:  # no label at all
+            self._add_counts(classes, np.zeros((self._n_early, len(classes))))
+        elif self._n_early:
+            known, answers = self._parts[0]
+            self._parts.insert(0, (known, np.repeat(answers[:1], self._n_early, axis=0)))
         if self.method == "predict":
             return np.concatenate([answers for _, answers in self._parts]).astype(classes.dtype, copy=False)
         parts = [self._aligned(classes, *part) for part in self._parts]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isokern import _core
+from isokern.adaptive_trees import AdaptiveTrees
 from isokern.arrays import like
 from isokern.devices.scores import foreign_scores
 from isokern.fitted_map import FittedMap
@@ -96,14 +97,17 @@ class ScaleWeights(Part):
         """Return a loss and the steps of this model."""
         return Steps(loss, self.schedule, self.rate, 0.0)
 
-    def entrant(self, features: Features, rule: _core.Rule, scores: Table) -> _core.Entrant:
+    def entrant(
+        self, features: Features, rule: _core.Rule, scores: Table, renewals: list[_core.Renewal]
+    ) -> _core.Entrant:
         """Return what the core needs to learn rows; ``scores`` receives each row's scores before its update."""
-        cells, starts, shares = None, None, np.ones(1, dtype=np.float32)
+        cells, starts, shares, renewed = None, None, np.ones(1, dtype=np.float32), []
         if self.values is not None:
             known = scale_cells(features.fitted, self.scales)
             cells, starts, shares = features.cells(self.scales), known.starts, known.shares
+            renewed = renewals if known.renews else []
         tables = (self.values, self.squares, self.linear_values, self.linear_squares)
-        return _core.Entrant(cells, starts, shares, *tables, rule, self.clock, scores)
+        return _core.Entrant(cells, starts, shares, *tables, rule, self.clock, scores, renewed)
 
     def score(self, features: Features, guard: Clock, copies: Copies | None = None) -> Table:
         """Return the scores of rows, (n, n_columns), under the lock of a clock, and make ``copies`` with the last."""
@@ -233,7 +237,8 @@ class ScaleWeights(Part):
 
     def check_map(self, fitted: FittedMap, n_linear: int) -> None:
         """Raise ValueError unless the tables have a row per cell of a map and per weight of a linear term."""
-        need(all(scale < fitted.n_scales for scale in self.scales), "scales must be those of kernel_")
+        n_scales = 3 if isinstance(fitted.partitionings, AdaptiveTrees) else fitted.n_scales
+        need(all(scale < n_scales for scale in self.scales), "scales must be those of kernel_")
         if self.values is not None:
             need(len(self.values) == scale_cells(fitted, self.scales).starts[-1], "the model must have kernel_'s cells")
         if self.linear_values is not None:

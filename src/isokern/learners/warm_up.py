@@ -51,11 +51,11 @@ class WarmUp(Part):
 
     def followed_by(self, batch: Batch) -> Batch:
         """Return all buffered rows and this batch, in order."""
-        return _joined([*self.batches, batch]) if self.batches else batch
+        return joined([*self.batches, batch]) if self.batches else batch
 
     def joined(self) -> Batch:
         """Return all buffered rows, in order."""
-        return _joined(self.batches)
+        return joined(self.batches)
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
@@ -76,7 +76,8 @@ class WarmUp(Part):
             need(all(known), "batches must have known classes only")
 
 
-def _joined(batches: Sequence[Batch]) -> Batch:
+def joined(batches: Sequence[Batch]) -> Batch:
+    """Return the rows of several batches, in order."""
     tables, targets, weights = zip(*batches, strict=True)
     if all(part is None for part in weights):
         return Batch(stack_tables(tables), np.concatenate(targets), None)

@@ -4,6 +4,7 @@ from isokern.plotting.displays import DecisionRegionsDisplay, KernelContoursDisp
 from isokern.plotting.figures import (
     COLOURS,
     accuracy_along_stream,
+    blocks_along_stream,
     cost_growth,
     new_figure,
     plain,
@@ -16,6 +17,7 @@ __all__ = [
     "DecisionRegionsDisplay",
     "KernelContoursDisplay",
     "accuracy_along_stream",
+    "blocks_along_stream",
     "cost_growth",
     "new_figure",
     "plain",

@@ -93,6 +93,37 @@ def accuracy_along_stream(panel: Any, runs: Mapping[str, Sequence[tuple[int, flo
     panel.legend(frameon=False)
 
 
+def blocks_along_stream(panel: Any, runs: Mapping[str, Sequence[tuple[int, float, float, int]]], title: str) -> None:
+    """Draw the accuracy so far and, as a thin line, that of each block; shade blocks in which a change was found.
+
+    Parameters
+    ----------
+    panel : matplotlib.axes.Axes
+    runs : dict of str to list of (int, float, float, int)
+        For each name and block: rows seen, accuracy so far, accuracy of the block and changes found so far.
+    title : str
+    """
+    accuracy_along_stream(panel, {name: [point[:2] for point in points] for name, points in runs.items()}, title)
+    colours = [line.get_color() for line in panel.lines]
+    for line in panel.lines:
+        line.set_label(f"{line.get_label()}, so far")
+    for colour, points in zip(colours, runs.values(), strict=True):
+        rows, _, accuracies, n_drifts = zip(*points, strict=True)
+        percents = [100 * accuracy for accuracy in accuracies]
+        panel.plot(rows, percents, color=colour, linewidth=0.7, alpha=0.7, zorder=1.5)  # behind the accuracy so far
+        for k, n_found in enumerate(n_drifts):
+            if n_found > (n_drifts[k - 1] if k else 0):
+                panel.axvspan(rows[k - 1] if k else 0, rows[k], color=colour, alpha=0.2, linewidth=0.5)
+    shared = colours[0] if len(runs) == 1 else "grey"
+    panel.plot([], [], color=shared, linewidth=0.7, label="each block")
+    if panel.patches:
+        panel.fill_between([], [], color=shared, alpha=0.2, label="change found")
+    panel.set_ylabel("accuracy (%)")
+    panel.margins(x=0.01)
+    # Below the axes, because lines of single blocks may be anywhere.
+    panel.legend(frameon=False, fontsize="small", ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.15))
+
+
 def cost_growth(
     panel: Any,
     runs: Mapping[str, Sequence[tuple[float, float]]],
