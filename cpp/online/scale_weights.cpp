@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -16,21 +17,33 @@
 namespace isokern {
 namespace {
 
-// The places of the current row's cells in a table, t L of them.
+// The places of the current row's cells in a table, t L of them. The places of the row after it are computed ahead, so
+// that the cache lines of their weights are on their way while the current row is learned.
 class RowPlaces {
   public:
     explicit RowPlaces(const std::optional<AnyCells> &cells) : cells_(cells) {
-        if (cells_)
-            places_.resize(static_cast<std::size_t>(std::visit([](const auto &rows) { return rows.t; }, *cells_)));
+        if (!cells_)
+            return;
+        const auto n = static_cast<std::size_t>(std::visit([](const auto &rows) { return rows.t; }, *cells_));
+        places_.resize(n);
+        next_.resize(n);
     }
 
-    void read(std::int64_t r) {
+    // Makes row r the current one, and calls fetch(place) for the places of row r + 1.
+    template <class Fetch> void read(std::int64_t r, Fetch fetch) {
         if (cells_)
             std::visit(
                 [&](const auto &rows) {
-                    const auto *cells = rows.row(r);
-                    for (std::int64_t i = 0; i < rows.t; ++i)
-                        places_[i] = rows.starts[i] + cells[i];
+                    if (next_row_ == r)
+                        places_.swap(next_);
+                    else
+                        find(rows, r, places_);
+                    next_row_ = r + 1;
+                    if (next_row_ == rows.n_rows)
+                        return;
+                    find(rows, next_row_, next_);
+                    for (const std::int64_t place : next_)
+                        fetch(place);
                 },
                 *cells_);
     }
@@ -39,8 +52,29 @@ class RowPlaces {
     const std::int64_t *data() const { return places_.data(); }
 
   private:
+    template <class Rows> static void find(const Rows &rows, std::int64_t r, std::vector<std::int64_t> &places) {
+        const auto *cells = rows.row(r);
+        for (std::int64_t i = 0; i < rows.t; ++i)
+            places[i] = rows.starts[i] + cells[i];
+    }
+
     const std::optional<AnyCells> &cells_;
-    std::vector<std::int64_t> places_;
+    std::vector<std::int64_t> places_, next_;
+    std::int64_t next_row_ = -1; // the row whose places next_ has
+};
+
+// kColumns sums in one vector. It is passed by reference, because how functions return vectors depends on the
+// instruction set.
+template <int kColumns> struct ColumnSums {
+    typedef double Doubles __attribute__((vector_size(kColumns * sizeof(double))));
+    Doubles sums = {};
+
+    template <class Value> void add(const Value *values) {
+        typedef Value Values __attribute__((vector_size(kColumns * sizeof(Value))));
+        Values found;
+        std::memcpy(&found, values, sizeof found);
+        sums += __builtin_convertvector(found, Doubles);
+    }
 };
 
 //  sums[k] = sum_i sum_l values[place(i, l), k]
@@ -49,18 +83,22 @@ class RowPlaces {
 template <int kColumns, class Value>
 void sum_columns(const RowPlaces &places, std::int64_t n_scales, const Value *values, std::int64_t stride,
                  double *sums) {
-    double parts[kParts][kColumns] = {};
-    const std::int64_t *place = places.data(), t = places.size() / n_scales;
-    for (std::int64_t i = 0; i < t; ++i) {
-        double path[kColumns] = {};
-        for (std::int64_t l = 0; l < n_scales; ++l, ++place)
-            for (int k = 0; k < kColumns; ++k)
-                path[k] += static_cast<double>(values[*place * stride + k]);
-        for (int k = 0; k < kColumns; ++k)
-            parts[i % kParts][k] += path[k];
-    }
-    for (int k = 0; k < kColumns; ++k)
-        sums[k] = (parts[0][k] + parts[1][k]) + (parts[2][k] + parts[3][k]);
+    const std::int64_t *place = places.data(), *end = place + places.size();
+    ColumnSums<kColumns> parts[kParts];
+    const auto add_path = [&](ColumnSums<kColumns> &part) { // of one partitioning
+        ColumnSums<kColumns> path;
+        for (std::int64_t l = 0; l < n_scales; ++l)
+            path.add(values + *place++ * stride);
+        part.sums += path.sums;
+    };
+    while (end - place >= kParts * n_scales)
+#pragma GCC unroll 4
+        for (auto &part : parts)
+            add_path(part);
+    for (int i = 0; place < end; ++i)
+        add_path(parts[i]);
+    const auto sum = (parts[0].sums + parts[1].sums) + (parts[2].sums + parts[3].sums);
+    std::memcpy(sums, &sum, sizeof sum);
 }
 
 template <class Value> void sum_all_columns(const RowPlaces &places, const ScaleView<Value> &weights, double *sums) {
@@ -131,7 +169,7 @@ template <class Value> class ScaleScorer {
         : places_(cells), row_(linear), weights_(weights) {}
 
     void read(std::int64_t r) {
-        places_.read(r);
+        places_.read(r, [this](std::int64_t place) { __builtin_prefetch(weights_.values + place * weights_.stride); });
         row_.read(r);
     }
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import wraps
 from itertools import chain
 from threading import Lock, RLock
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -25,12 +26,22 @@ from isokern.learners.clock import Clock
 
 BLOCK = 1000  # rows learned in one step
 
+Item = TypeVar("Item")
 Copies = list[tuple[NDArray[Any], NDArray[Any]]]  # (to, from)
 
 
 def blocks(n: int) -> Iterator[slice]:
     """Yield slices of n rows that are learned in one step."""
     return (slice(begin, min(begin + BLOCK, n)) for begin in range(0, n, BLOCK))
+
+
+def ahead(items: Iterator[Item]) -> Iterator[Item]:
+    """Yield items; a thread computes the next one while the caller works with the last."""
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, items, None)
+        while (item := coming.result()) is not None:
+            coming = thread.submit(next, items, None)
+            yield item
 
 
 def commit(estimator: Any, *removed: str, **changes: Any) -> None:

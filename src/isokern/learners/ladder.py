@@ -132,6 +132,12 @@ class Redrawing(NamedTuple):
     categorical: NDArray[np.int32]  # columns of categories
     threads: int
 
+    @classmethod
+    def of(cls, seed: int, recent: RecentRows, batch: Batch, categorical: NDArray[np.int32], threads: int) -> Self:
+        """Return what trees are redrawn from along a batch that comes after recent rows."""
+        window = recent.last_with(batch)
+        return cls(seed, window, len(window.targets) - len(batch.targets), categorical, threads)
+
     def redraw(self, due: Sequence[Due], codes: NDArray[Any]) -> Redrawn:
         """Redraw trees, and put their cells into the codes of the block's rows after each renewal."""
         first = max(0, self.n_before - _MOST_REPLAYED)  # row of the window that new trees map first

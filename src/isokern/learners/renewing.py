@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +18,11 @@ from isokern.feature_map import IsolationKernel
 from isokern.fitted_map import FittedMap, draw_samples
 from isokern.learners.calibration import ScoreWindow
 from isokern.learners.candidates import Candidate
-from isokern.learners.commits import BLOCK, blocks, commit
+from isokern.learners.commits import BLOCK, ahead, blocks, commit
+from isokern.learners.features import Features
 from isokern.learners.growth import Growth, first_cells
 from isokern.learners.kernel_source import KernelSource, draw_seed
-from isokern.learners.ladder import MOST_ROWS, N_CELLS, Due, Ladder, Redrawing
+from isokern.learners.ladder import MOST_ROWS, N_CELLS, Ladder, Redrawing
 from isokern.learners.linear_term import LinearTerm
 from isokern.learners.on_cells import OnCells
 from isokern.learners.parameters import check_integer
@@ -47,6 +49,15 @@ _NUMBER_EXPERTS = (
     Candidate("lasting", linear=False, schedule="adagrad", rate=1.0),
     Candidate("", linear=True, schedule="adagrad", rate=0.5),
 )
+
+
+class Block(NamedTuple):
+    """A block of rows that is ready to be learned, and the state of the map after it."""
+
+    rows: Batch  # its table are Features
+    fitted: FittedMap
+    ladder: Ladder
+    recent: RecentRows
 
 
 class Renewing(OnCells):
@@ -135,33 +146,43 @@ class Renewing(OnCells):
         return self.learned_.monitored()[0] if hasattr(self, "learned_") else 0.0
 
     def _learn_rows(self, batch: Batch, **how: Any) -> None:
-        """Map rows and learn them; renew trees at their time."""
-        for part in blocks(len(batch.targets)):
-            self._learn_block(batch.some(part), **how)
+        """Learn rows block by block; the map of a block is prepared while the one before it is learned."""
+        parts = list(blocks(len(batch.targets)))
+        prepared = self._prepared(batch.some(part) for part in parts)
+        for block in ahead(prepared) if len(parts) > 1 and n_threads(self.n_jobs) != 1 else prepared:
+            self._learn_block(block, **how)
 
-    def _learn_block(self, batch: Batch, **how: Any) -> None:
+    def _prepared(self, batches: Iterator[Batch]) -> Iterator[Block]:
+        """Map blocks of rows and redraw the trees that are due along them, which depends on rows alone."""
+        fitted, term, threads = self.kernel_.map_, self.linear_term_, n_threads(self.n_jobs)
         n_before = self.n_rows_seen_
-        recent = self.recent_.up_to(n_before)
-        due, ladder = self.ladder_.planned(n_before, len(batch.targets), recent)
-        if due:
-            self._learn_renewing(batch, recent, due, ladder, **how)
+        ladder, recent = self.ladder_, self.recent_.up_to(n_before)
+        for batch in batches:
+            rows = Features(fitted, term, fitted.codes(batch.table, threads), batch.table, threads)
+            due, ladder = ladder.planned(n_before, len(batch.targets), recent)
+            if due:
+                trees: Any = fitted.partitionings
+                source = Redrawing.of(ladder.seed, recent, batch, trees.ladder.categorical, threads)
+                redrawn = source.redraw(due, rows.codes)
+                rows, fitted = rows.renewing(redrawn.renewals), FittedMap(redrawn.renewed(trees), None)
+            recent = recent.followed_by(batch)
+            n_before += len(batch.targets)
+            yield Block(batch._replace(table=rows), fitted, ladder, recent)
+
+    def _learn_block(self, block: Block, **how: Any) -> None:
+        if block.rows.table.renewals:
+            self._learn_renewing(block, **how)
         else:
-            commit(self, recent_=recent.followed_by(batch), ladder_=ladder)  # before, so that no learned row is missing
-            self._learn(*batch._replace(table=self._mapped(batch.table)), **how)
+            commit(self, recent_=block.recent, ladder_=block.ladder)  # before, so that no learned row is missing
+            self._learn(*block.rows, **how)
 
     @all_or_nothing
-    def _learn_renewing(self, batch: Batch, recent: RecentRows, due: list[Due], ladder: Ladder, **how: Any) -> None:
-        """Learn a block of rows along which trees are renewed; ``recent`` are the rows before it."""
-        trees: Any = self.kernel_.map_.partitionings
-        rows, window = self._mapped(batch.table), recent.last_with(batch)
-        n_before = len(window.targets) - len(batch.targets)
-        source = Redrawing(ladder.seed, window, n_before, trees.ladder.categorical, n_threads(self.n_jobs))
-        redrawn = source.redraw(due, rows.codes)
+    def _learn_renewing(self, block: Block, **how: Any) -> None:
+        """Learn a block of rows along which trees are renewed."""
         self.learned_ = self.learned_.snapshot()  # others may read the present one
-        self._learn(*batch._replace(table=rows.renewing(redrawn.renewals)), **how)
+        self._learn(*block.rows, **how)
         self.kernel_ = private(self.kernel_)
-        self.kernel_.map_ = FittedMap(redrawn.renewed(trees), None)
-        self.ladder_, self.recent_ = ladder, recent.followed_by(batch)
+        self.kernel_.map_, self.ladder_, self.recent_ = block.fitted, block.ladder, block.recent
 
     @property
     def takes_cells(self) -> bool:
