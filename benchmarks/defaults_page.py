@@ -44,8 +44,9 @@ stratified, always in the same way. gas_sensor is shuffled, without `concentrati
 and all test rows."""
 HINDSIGHT = """\
 The best of at most {n} settings is chosen on a random half of the test rows. Accuracies are those on the other half,
-means of {seeds} seeds. Loss is the best setting's accuracy less the default's, in points, with its standard error: that
-of the mean over rows of the paired difference, which is first averaged over seeds."""
+means of {seeds} seeds; of one seed if that took more than {slow} s of CPU time. Loss is the best setting's accuracy
+less the default's, in points, with its standard error: that of the mean over rows of the paired difference, which is
+first averaged over seeds."""
 PEERS = """\
 Each learner has a process of its own, limited to {limit} s. Values are means of {seeds} seeds; one seed if the first
 run takes more than {slow} s. The calibration error is that of `isokern.evaluation`: the second class's, or the mean
@@ -79,15 +80,16 @@ def listed(names):
 
 def hindsight_lines(rows, plan):
     """Yield the table and the aims."""
-    yield HINDSIGHT.format(n=max(len(row["grid"]) for row in rows), seeds=plan["seeds"]) + "\n"
-    yield table_head("data", "rows", "tested on", "default", "before", "best", "its setting", "loss", "standard error")
+    yield HINDSIGHT.format(n=max(len(row["grid"]) for row in rows), seeds=plan["seeds"], slow=plan["slow_grid"]) + "\n"
+    columns = ("default", "before", "best", "its setting", "loss", "standard error")
+    yield table_head("data", "rows", "tested on", "seeds", *columns)
     for row in rows:
         accuracies = (f"{row[key]:.4f}" for key in ("default", "before", "best"))
         setting = ", ".join(
             f"{value}" if key == "schedule" else f"{key} {value}" for key, value in row["setting"].items()
         )
         n_train, n_test = row["rows"]
-        sizes = f"{n_train:,}", f"{n_test - n_test // 2:,}"
+        sizes = f"{n_train:,}", f"{n_test - n_test // 2:,}", f"{row['seeds']}"
         yield table_line(row["data"], *sizes, *accuracies, setting, points(row["loss"]), points(row["error"]))
     large = [row for row in rows if sum(row["rows"]) >= ENOUGH_ROWS]
     if large:

@@ -257,13 +257,13 @@ def test_the_best_setting_is_chosen_on_some_rows_and_measured_on_the_others():
 
 
 def test_losses_are_judged_on_large_data_sets_by_points_or_two_standard_errors():
-    row = {"default": 0.9, "before": 0.8, "best": 0.92, "setting": GRID[0], "grid": GRID, "loss": 0.02}
+    row = {"default": 0.9, "before": 0.8, "best": 0.92, "seeds": 3, "setting": GRID[0], "grid": GRID, "loss": 0.02}
     sizes = {"tiny": ([20, 9], 0.001), "noisy": ([2400, 600], 0.01), "clear": ([2400, 600], 0.009)}
     rows = [row | {"data": name, "rows": n, "error": error} for name, (n, error) in sizes.items()]
     lines = list(defaults_page.hindsight_lines(rows, PLAN))
     assert (
         lines[2]
-        == "| tiny | 20 | 5 | 0.9000 | 0.8000 | 0.9200 | n_cells 16, adagrad, learning_rate 2.0 | 2.00 | 0.10 |"
+        == "| tiny | 20 | 5 | 3 | 0.9000 | 0.8000 | 0.9200 | n_cells 16, adagrad, learning_rate 2.0 | 2.00 | 0.10 |"
     )
     assert lines[-2] == "- mean loss at most 0.2 points: 2.00 (12.00 before) **missed**"
     assert lines[-1].endswith("2.00 on noisy; more than that on: clear **missed**")
