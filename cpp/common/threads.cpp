@@ -12,29 +12,26 @@
 #include <thread>
 #include <vector>
 
-#if defined(__linux__)
-#include <sched.h>
-#endif
+#include "common/cpus.hpp"
 
 namespace isokern {
 namespace {
 
 constexpr int kMost = 256; // threads of one loop, unless there are more CPUs
 
-int available_cpus() {
-#if defined(__linux__)
-    cpu_set_t allowed;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
-        return CPU_COUNT(&allowed);
-#endif
-    return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-}
-
 int default_threads() {
     const char *wanted = std::getenv("OMP_NUM_THREADS");
     const int n = wanted ? std::atoi(wanted) : 0; // of a list, for nested loops, the first number
     return n > 0 ? n : available_cpus();
 }
+
+// Threads that are joined at the end of a block, as by std::jthread, which not every standard library has.
+struct Joined : std::vector<std::thread> {
+    ~Joined() {
+        for (std::thread &one : *this)
+            one.join();
+    }
+};
 
 } // namespace
 
@@ -56,7 +53,7 @@ void run_in_threads(int threads, const std::function<void()> &work) {
         }
     };
     {
-        std::vector<std::jthread> others; // joined at the end of the block
+        Joined others;
         try {
             while (static_cast<int>(others.size()) + 1 < threads)
                 others.emplace_back(guarded);
