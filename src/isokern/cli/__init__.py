@@ -15,8 +15,12 @@ def main() -> None:
     from isokern.cli._standard_streams import replace_closed_streams
 
     replace_closed_streams()
-    from isokern.cli import _app
-
+    try:
+        from isokern.cli import _app
+    except ModuleNotFoundError as error:
+        if str(error.name).partition(".")[0] not in {"typer", "rich"}:
+            raise
+        sys.exit("error: the command line needs packages: pip install isokern[cli]")
     sys.exit(_app.run())
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from pathlib import Path
+
+from isokern.system import try_lock
 
 
 class FolderLock:
@@ -13,13 +14,9 @@ class FolderLock:
     def __init__(self, folder: Path) -> None:
         self._folder, self._path = folder, folder / "lock"
         self._file = open(self._path, "ab")  # noqa: SIM115
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not try_lock(self._file):
             self._file.close()
-            raise ValueError(f"{folder} is in use by another run. Wait for its end, or change the folder.") from None
-        except OSError:  # some network file systems have no locks
-            pass
+            raise ValueError(f"{folder} is in use by another run. Wait for its end, or change the folder.")
 
     def check(self) -> None:
         """Raise if the folder was removed; another run may have made it anew."""

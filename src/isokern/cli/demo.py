@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -20,6 +19,7 @@ from isokern.cli._show import results
 from isokern.data import blocks
 from isokern.evaluation import Prequential
 from isokern.files import replacing
+from isokern.system import peak_memory
 
 _BLOCK = 1000  # rows
 
@@ -70,8 +70,8 @@ def _race(stream: Iterator[tuple[Any, Any]], *, n_initial: int, classes: Any, n_
 
 def _table(n_seen: int, seconds: dict[str, float], curves: dict[str, Curve]) -> Table:
     """Return a table of the learners' accuracy and throughput so far."""
-    peak_memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    title = f"{n_seen:,} rows, {peak_memory:,.0f} MB peak memory"
+    megabytes = peak_memory()
+    title = f"{n_seen:,} rows" + (f", {megabytes:,.0f} MB peak memory" if megabytes else "")
     table = Table(box=None, pad_edge=False, title=title, title_justify="left")
     table.add_column("learner", min_width=12)
     table.add_column("accuracy so far", justify="right", min_width=16)

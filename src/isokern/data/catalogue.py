@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from isokern.checks import one_of
 from isokern.data.datasets import PAPER, STAND_INS, DatasetInfo, find_file, search_folders, stem_of
-from isokern.data.download import download as fetch
 from isokern.data.libsvm import read_libsvm
 
 _SPLIT_SEED = 0
@@ -78,8 +77,9 @@ def load_dataset(
         Whether labels are 0 and 1: 1 is the larger of two labels or, if there are more, stands for the labels that the
         paper combines to one class. Otherwise, labels are the integers in the files.
     download : bool, default=True
-        Whether to download missing files from the LIBSVM site, into ``folder`` or the cache. The SHA-256 is checked
-        where ``info.checksums`` has it; for other files, a line in the log says that none is known.
+        Whether to download missing files from the LIBSVM site, into ``folder`` or the cache; needs the extra ``cli``.
+        The SHA-256 is checked where ``info.checksums`` has it; for other files, a line in the log says that none is
+        known.
     n_jobs : int, default=None
         The number of threads for reading; None means ``$OMP_NUM_THREADS`` or else all CPUs.
 
@@ -152,6 +152,7 @@ def _fetch_missing(info: DatasetInfo, folder: str | os.PathLike[str] | None, may
         raise FileNotFoundError(_missing(info, folder, f"the site does not have this stand-in for {info.stands_for}"))
     if not may_download:
         raise FileNotFoundError(_missing(info, folder, "download=False"))
+    fetch = _downloader(info.name)
     target, paths = search_folders(folder)[-1], []
     for url, file, sha256 in zip(info.urls, info.files, info.checksums, strict=True):
         try:
@@ -161,9 +162,18 @@ def _fetch_missing(info: DatasetInfo, folder: str | os.PathLike[str] | None, may
     return tuple(paths)
 
 
+def _downloader(name: str) -> Callable[[str, Path, str | None], Path]:
+    try:
+        from isokern.data.download import download
+    except ImportError as error:
+        raise ImportError(f"downloading {name} needs packages: pip install isokern[cli]") from error
+    return download
+
+
 def _missing(info: DatasetInfo, folder: str | os.PathLike[str] | None, reason: str) -> str:
     named = "" if folder is not None else ", or set ISOKERN_DATA to the folder that has them"
+    searched = " or ".join(map(str, search_folders(folder))) or "$ISOKERN_DATA"
     return (
-        f"{info.name} is not in {' or '.join(map(str, search_folders(folder)))}, and {reason}. "
+        f"{info.name} is not in {searched}, and {reason}. "
         f"Put {' and '.join(info.files)} there (compressed as bz2, xz, gz or zst, or not compressed){named}."
     )

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pooch
 
 SITE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
 _SUFFIXES = ("", ".bz2", ".xz", ".gz", ".zst")
@@ -114,7 +113,16 @@ def search_folders(folder: str | os.PathLike[str] | None) -> list[Path]:
     if folder is not None:
         return [Path(folder).expanduser()]
     named = os.environ.get("ISOKERN_DATA")
-    return [*([Path(named).expanduser()] if named else []), Path(pooch.os_cache("isokern"))]
+    return [*([Path(named).expanduser()] if named else []), *_cache()]
+
+
+def _cache() -> list[Path]:
+    """Return the folder of downloads; none without the package that downloads."""
+    try:
+        import pooch
+    except ImportError:
+        return []
+    return [Path(pooch.os_cache("isokern"))]
 
 
 def stem_of(file: str) -> str:

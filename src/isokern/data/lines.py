@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import sys
 import warnings
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from threading import Thread
 from typing import Any
 
 from isokern.data.archives import ArchiveError, decompressed
+from isokern.system import input_poll
 
 PathLike = str | os.PathLike[str]
 
@@ -114,21 +114,11 @@ def _arriving(file: Any) -> Iterator[bytes]:
     Python handles a signal only between system calls. A signal just before a blocking read would wait for the next
     data, so this polls with a timeout first.
     """
-    poll = _poll(file)
+    poll = input_poll(file)
     while piece := file.read1(_PIECE):
         yield piece
         while poll is not None and not poll.poll(_POLL_TIMEOUT):
             pass
-
-
-def _poll(file: Any) -> Any:
-    """Return a poll object for a file, or None where the system or the file has none."""
-    try:
-        poll = select.poll()
-        poll.register(file.fileno(), select.POLLIN)
-    except (AttributeError, OSError):
-        return None
-    return poll
 
 
 def _read_ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:

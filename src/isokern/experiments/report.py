@@ -16,6 +16,7 @@ from isokern.experiments.plan import available
 from isokern.experiments.settings import DATASETS, N_THREADS, ROWS
 from isokern.experiments.tables import as_csv, as_texts
 from isokern.files import replacing
+from isokern.system import processor
 
 OUTCOMES = {True: "Confirmed", False: "Not confirmed", None: "Not judged"}
 
@@ -129,13 +130,4 @@ def _circumstances(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "time limit", f"{plan.time_limit:g} s per measurement; measurements of earlier runs may have had another"
     yield "command", f"isokern reproduce all {options}"
     yield "versions", ", ".join(versions)
-    yield "machine", f"{_processor()}, {joblib.cpu_count()} cores; measured with {N_THREADS} threads"
-
-
-def _processor() -> str:
-    """Return the model of the processor, or its architecture where the system does not tell more."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.machine()
+    yield "machine", f"{processor()}, {joblib.cpu_count()} cores; measured with {N_THREADS} threads"

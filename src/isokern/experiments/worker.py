@@ -13,6 +13,7 @@ from typing import Any
 
 from isokern.experiments.experiment import Cell, Plan
 from isokern.experiments.settings import N_THREADS
+from isokern.system import check_pipes_are_inherited
 
 GRACE = 10.0  # seconds beyond the limit: for reading data, and for measurements that watch the clock themselves
 
@@ -62,6 +63,7 @@ class Worker:
             self._process = None
 
     def _start(self) -> subprocess.Popen[bytes]:
+        check_pipes_are_inherited()
         threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
         path = os.pathsep.join(entry for entry in sys.path if entry)
         self._pipe, its_end = Pipe()

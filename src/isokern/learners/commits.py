@@ -8,7 +8,6 @@ the compiled core under the lock of the model's clock (``cpp/online/model_lock.h
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import wraps
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from isokern import _core
 from isokern.checks import Method, private
 from isokern.learners.clock import Clock
+from isokern.system import at_fork
 
 BLOCK = 1000  # rows learned in one step
 
@@ -95,10 +95,7 @@ def _forget_locks() -> None:
     _core.after_fork_in_child()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_core.before_fork, after_in_parent=_core.after_fork_in_parent, after_in_child=_forget_locks
-    )
+at_fork(before=_core.before_fork, in_parent=_core.after_fork_in_parent, in_child=_forget_locks)
 
 
 # -- parts that the core changes in place: those that name such arrays in ``in_place``

@@ -1,0 +1,156 @@
+"""Install isokern in fresh environments, in every way that users do, and use it there.
+
+``make installs`` builds the wheel and the source distribution into ``dist/`` and runs this script. Each case has a
+virtual environment of its own and a small program that checks its results. With ``--debian``, the wheel is also
+installed in a new Debian without a compiler, made by ``mmdebstrap`` in a temporary folder; this needs root and the
+Debian package mmdebstrap.
+
+    python tests/installs.py                 # all cases
+    python tests/installs.py wheel cli       # some of them
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+DIST = ROOT / "dist"
+SUITES = {(3, 11): "bookworm", (3, 13): "trixie"}  # releases of Debian, by their Python
+
+LIBRARY = """
+import sys
+from sklearn.datasets import load_digits
+from isokern import IKOGDClassifier
+X, y = load_digits(return_X_y=True)
+assert IKOGDClassifier(random_state=0).fit(X[:1200], y[:1200]).score(X[1200:], y[1200:]) > 0.85
+assert not {"typer", "rich", "pooch", "pyarrow", "matplotlib"} & set(sys.modules)
+"""
+WITHOUT_COMMAND_LINE = """
+import subprocess, sysconfig
+done = subprocess.run([sysconfig.get_path("scripts") + "/isokern", "--version"], capture_output=True, text=True)
+assert done.returncode == 1, done
+assert done.stderr == "error: the command line needs packages: pip install isokern[cli]\\n", done
+"""
+COMMAND_LINE = """
+import os, subprocess, sysconfig
+from importlib.metadata import version
+from pathlib import Path
+import numpy as np
+
+def run(*arguments):
+    command = [sysconfig.get_path("scripts") + "/isokern", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+assert run("--version") == f"isokern {version('isokern')}\\n"
+X = np.random.default_rng(0).normal(size=(3000, 4)).round(3)
+lines = [",".join(map(str, [*row, "yes" if row[0] * row[1] > 0 else "no"])) for row in X]
+Path("train.csv").write_text("\\n".join(["a,b,c,d,income", *lines[:2000], ""]))
+Path("test.csv").write_text("\\n".join(["a,b,c,d,income", *lines[2000:], ""]))
+run("fit", "train.csv", "--label", "income", "--test", "test.csv", "--out", "income.isokern")
+run("predict", "income.isokern", "test.csv", "--out", "predicted.txt")
+run("stream", "train.csv", "--label", "income", "--checkpoint", "run1", "--records", "records.jsonl")
+run("plot", "stream", "records.jsonl", "--out", "stream.png")
+assert len(Path("predicted.txt").read_text().split()) >= 1000 and Path("stream.png").stat().st_size > 1000
+"""
+DASK = """
+import dask.array as da, numpy as np
+from distributed import Client
+from isokern.distributed import DaskIKOGDClassifier
+X = np.random.default_rng(0).normal(size=(2000, 4))
+with Client(processes=False, n_workers=1, dashboard_address=None) as client:
+    X, y = da.from_array(X, chunks=(500, 4)), da.from_array((X[:, 0] > 0).astype(int), chunks=500)
+    model = DaskIKOGDClassifier(random_state=0).fit(X, y)
+    assert (model.predict(X).compute() == y.compute()).mean() > 0.9
+"""
+GPU = """
+import numpy as np, torch
+from isokern import IsolationKernel
+X = np.random.default_rng(0).normal(size=(500, 4))
+kernel = IsolationKernel(random_state=0).fit(X)
+assert (np.asarray(kernel.apply(torch.tensor(X)).cpu()) == kernel.apply(X)).all()
+"""
+
+# By name: what is installed, further packages, and the program that uses it.
+CASES = {
+    "wheel": ("{wheel}", [], LIBRARY + WITHOUT_COMMAND_LINE),
+    "sdist": ("{sdist}", [], LIBRARY),
+    "editable": ("--editable={root}", [], LIBRARY),
+    "cli": ("{wheel}[cli]", [], COMMAND_LINE),
+    "dask": ("{wheel}[dask]", [], DASK),
+    "gpu": ("{wheel}[gpu]", ["torch==2.13.0"], GPU),
+}
+
+
+def main() -> None:
+    """Run the cases that the command line names; exit with those that failed."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"default: {', '.join(CASES)}")
+    parser.add_argument("--debian", action="store_true", help="also in a new Debian without a compiler")
+    options = parser.parse_args()
+    if unknown := set(options.cases) - set(CASES):
+        parser.error(f"cases must be among {', '.join(CASES)}; got {', '.join(sorted(unknown))}.")
+    failed = [name for name in options.cases or CASES if not is_usable(name)]
+    if options.debian and not works_in_debian():
+        failed.append("Debian")
+    sys.exit(f"failed: {', '.join(failed)}" if failed else None)
+
+
+def is_usable(name: str) -> bool:
+    """Return whether a case can be installed and used."""
+    what, others, program = CASES[name]
+    with tempfile.TemporaryDirectory() as folder:
+        python = Path(folder, "venv", "Scripts" if os.name == "nt" else "bin", "python")
+        what = what.format(wheel=built("*.whl"), sdist=built("*.tar.gz"), root=ROOT)
+        commands = (
+            [sys.executable, "-m", "venv", Path(folder, "venv")],
+            [python, "-m", "pip", "install", "-qq", "--disable-pip-version-check", what, *others],
+            [python, "-c", program],
+        )
+        return report(name, [(command, folder) for command in commands])
+
+
+def works_in_debian() -> bool:
+    """Return whether the wheel can be installed and used in a new Debian that has Python, but no compiler."""
+    suite = SUITES.get(sys.version_info[:2])
+    if suite is None or shutil.which("mmdebstrap") is None or os.geteuid() != 0:
+        sys.exit("--debian needs root, Python 3.11 or 3.13, and a package: apt-get install mmdebstrap")
+    with tempfile.TemporaryDirectory() as folder:
+        system, wheels = Path(folder, "debian"), Path(folder, "debian", "wheels")
+        inside = ["chroot", system, "sh", "-euc"]
+        commands = (
+            ["mmdebstrap", "--quiet", "--variant=apt", "--include=python3-venv", suite, system],
+            [sys.executable, "-m", "pip", "download", "-qq", "--only-binary=:all:", "--dest", wheels, built("*.whl")],
+            [*inside, "for name in cc gcc c++ g++ clang; do ! command -v $name; done"],
+            [*inside, "python3 -m venv /venv; /venv/bin/pip install -qq --no-index --find-links /wheels isokern"],
+            [*inside, 'cd /tmp; /venv/bin/python -c "$0"', LIBRARY + WITHOUT_COMMAND_LINE],
+        )
+        return report(f"Debian {suite}", [(command, "/") for command in commands])
+
+
+def built(pattern: str) -> Path:
+    """Return the newest file in ``dist/`` of this kind that this Python can use."""
+    files = sorted(DIST.glob(pattern), key=lambda path: path.stat().st_mtime)
+    if not files:
+        sys.exit(f"{DIST} must contain a {pattern} file. Run make wheel.")
+    return files[-1]
+
+
+def report(name: str, commands: list[tuple[list[object], str]]) -> bool:
+    """Run commands in their folders until one fails; print and return whether all succeeded."""
+    for command, folder in commands:
+        done = subprocess.run(list(map(str, command)), cwd=folder, capture_output=True, text=True, check=False)
+        if done.returncode:
+            print(f"{name}: failed\n{' '.join(map(str, command[:4]))} ...\n{done.stdout}{done.stderr}", flush=True)
+            return False
+    print(f"{name}: works", flush=True)
+    return True
+
+
+if __name__ == "__main__":
+    main()
