@@ -105,6 +105,8 @@ lint: $(VENV)/.installed-lint  ## check style, types and import layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	@$(BIN)/clang-format --dry-run -Werror $(CPP)
+	@$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	@$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/{bug,idea}.yml
 
 format: $(VENV)/.installed-lint  ## format the sources
 	$(BIN)/ruff check --fix-only

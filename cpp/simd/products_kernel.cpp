@@ -1,7 +1,8 @@
 // The loops of products.hpp: GEMM micro-kernels with register blocking (compare BLIS), and int8 dot products.
 //
 // In: packed rows and points. Out: bounds. Compiled once per instruction set (for_isa.hpp). Portable code uses the
-// compiler's vector extension; AVX-512 and VNNI have intrinsics where the compiler does not find the instruction.
+// compiler's vector extension, which also gives the NEON code of arm64; AVX-512 and VNNI have intrinsics where the
+// compiler does not find the instruction.
 #include "simd/products.hpp"
 
 #include "simd/for_isa.hpp"
@@ -18,6 +19,8 @@ namespace {
 constexpr int kLanes = 16, kGroup = 16;
 #elif defined(__AVX2__)
 constexpr int kLanes = 8, kGroup = 6;
+#elif defined(__aarch64__)
+constexpr int kLanes = 4, kGroup = 6; // NEON has 32 registers, SSE2 has 16
 #else
 constexpr int kLanes = 4, kGroup = 3;
 #endif
