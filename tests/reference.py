@@ -566,17 +566,19 @@ def solve_svm(
     which=None,
     start=None,
     gain=0.0,
+    dtype=np.float64,
 ):
     """Return (weights, intercept, alpha, number of passes) of an SVM by dual coordinate descent; y is -1 or +1.
 
     ``shares`` are those of the scales; weights of ``linear`` columns follow those of the cells. ``which`` are the rows
     that take part, and ``start`` is (weights, intercept, alpha) of another solution. ``gain`` of the objective stops.
+    Weights have a ``dtype``, to which steps are rounded before they are added; all else is in double precision.
     """
     (n, width), draws = cells.shape, Draws(stream_key(seed, 3, column))
     shares = np.asarray(shares, dtype=np.float32).astype(float)
     t, linear = width // len(shares), np.zeros((n, 0)) if linear is None else linear.astype(float)
     start = (np.zeros(starts[-1] + linear.shape[1]), 0.0, np.zeros(n)) if start is None else start
-    w, b, alpha = start[0].copy(), start[1], start[2].copy()
+    w, b, alpha = start[0].astype(dtype), start[1], start[2].copy()
     rows = [r for r in (range(n) if which is None else which) if costs[r] > 0]
     squares = np.tile(shares**2, t)
     sizes = [sum([*(shares**2 if t else []), *linear[r] ** 2]) for r in range(n)]  # K(x, x)
@@ -605,8 +607,8 @@ def solve_svm(
                 change = alpha[r] - before
                 total += change
                 gained -= change * (gradient + 0.5 * curvature * change)
-                w[places] += change * y[r] * squares
-                w[starts[-1] :] += change * y[r] * linear[r]
+                w[places] += (change * y[r] * squares).astype(dtype)
+                w[starts[-1] :] += (change * y[r] * linear[r]).astype(dtype)
                 b += change * y[r] * intercept
             k += 1
         if gained < gain * 0.5 * total:

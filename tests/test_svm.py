@@ -44,6 +44,7 @@ def solve(
     linear=None,
     which=None,
     start=None,
+    dtype=np.float64,
     **problem,
 ):
     """Return the core's weights, intercept, dual variables and number of passes for one problem."""
@@ -53,7 +54,7 @@ def solve(
         starts[-1] + (0 if linear is None else linear.shape[1]),
     )
     w, b, alpha = (np.zeros(n_weights), 0.0, np.zeros(len(y))) if start is None else start
-    w, b, alpha = w[None].copy(), np.array([[b]]), alpha[None].copy()
+    w, b, alpha = w[None].astype(dtype), np.array([[b]]), alpha[None].copy()
     which = np.asarray(range(len(y)) if which is None else which, dtype=np.int32)
     known = (cells, starts) if cells.shape[1] else (None, None)
     rows = (*known, np.array(shares, dtype=np.float32), linear, which)
@@ -247,6 +248,25 @@ every_kind = every("kind", KINDS)
 def test_machines_on_scales_and_linear_terms_equal_the_reference(kind, problem):
     data, features = kind
     assert_equal(solve(*data, **features, **problem), expected(*data, **features, **problem))
+
+
+@every_problem
+@every_kind
+def test_machines_of_single_precision_weights_equal_the_reference(kind, problem):
+    data, features = kind
+    single = {"dtype": np.float32, **features, **problem}
+    actual = solve(*data, **single)
+    assert actual[0].dtype == np.float32
+    assert_equal(actual, expected(*data, **single))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_prefetching_of_weights_beyond_the_cache_changes_nothing(dtype):
+    """More than 1 MB of weights: those of the next row are prefetched, also where rows are left out."""
+    cells, starts, y = make_cells(300, n_cells=60_000, dtype=np.uint16)
+    large = {"dtype": dtype, "cost": 100.0, **PROBLEMS["hinge"]}
+    assert starts[-1] * np.dtype(dtype).itemsize > 2**20
+    assert_equal(solve(cells, starts, y, **large), expected(cells, starts, y, **large))
 
 
 def test_the_features_of_scales_and_linear_terms_are_those_of_their_kernel():

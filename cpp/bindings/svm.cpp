@@ -50,7 +50,8 @@ SvmRows view(const OptionalCells &cells, const OptionalStarts &starts, const Vec
     return rows;
 }
 
-void check_shape(const Output<double> &table, std::int64_t n_rows, std::int64_t n_columns, const char *message) {
+template <class T>
+void check_shape(const Output<T> &table, std::int64_t n_rows, std::int64_t n_columns, const char *message) {
     if (static_cast<std::int64_t>(table.shape(0)) != n_rows || static_cast<std::int64_t>(table.shape(1)) != n_columns)
         throw std::invalid_argument(message);
 }
@@ -63,9 +64,10 @@ std::span<const std::int32_t> view_which(const Vector<std::int32_t> &which, std:
 }
 
 // Returns the number of passes by column.
+template <class Weight>
 auto solve_svm(const OptionalCells &cells, const OptionalStarts &starts, const Vector<float> &shares,
                const LinearArgument &linear, const Vector<std::int32_t> &which, const Vector<std::int32_t> &targets,
-               const OptionalVector &row_weights, const SvmRule &rule, const Output<double> &weights,
+               const OptionalVector &row_weights, const SvmRule &rule, const Output<Weight> &weights,
                const Output<double> &intercepts, const OptionalOutput &alpha, int threads) {
     const auto n_rows = static_cast<std::int64_t>(targets.size()), n = static_cast<std::int64_t>(weights.shape(0));
     if (n < 1 || n_rows > std::numeric_limits<std::int32_t>::max())
@@ -77,13 +79,22 @@ auto solve_svm(const OptionalCells &cells, const OptionalStarts &starts, const V
         check_shape(*alpha, n, n_rows, "alpha must have a row per column of scores and an entry per row.");
     const double *factors = view(row_weights, n_rows);
     std::vector<std::int64_t> n_iter(static_cast<std::size_t>(n));
-    const SvmSolution solution{weights.data(), intercepts.data(), alpha ? alpha->data() : nullptr, n_iter.data()};
+    const SvmSolution<Weight> solution{weights.data(), intercepts.data(), alpha ? alpha->data() : nullptr,
+                                       n_iter.data()};
     {
         const std::span<const std::int32_t> taken = view_which(which, n_rows);
         const nb::gil_scoped_release release;
         isokern::solve_svm(rows, taken, {targets.data()}, factors, rule, n, solution, threads);
     }
     return to_array(std::move(n_iter));
+}
+
+template <class Weight> void register_solver(nb::module_ &m) {
+    using namespace nb::literals;
+    m.def("solve_svm", &solve_svm<Weight>, "cells"_a.noconvert().none(), "starts"_a.noconvert().none(),
+          "shares"_a.noconvert(), "linear"_a.noconvert().none(), "which"_a.noconvert(), "targets"_a.noconvert(),
+          "row_weights"_a.noconvert().none(), "rule"_a, "weights"_a.noconvert(), "intercepts"_a.noconvert(),
+          "alpha"_a.noconvert().none(), "threads"_a);
 }
 
 } // namespace
@@ -93,10 +104,8 @@ void register_svm(nb::module_ &m) {
     nb::class_<SvmRule>(m, "SvmRule")
         .def(nb::init<bool, double, double, double, double, std::int64_t, std::uint64_t>(), "is_squared"_a, "cost"_a,
              "intercept"_a, "tolerance"_a, "gain"_a, "max_iter"_a, "seed"_a);
-    m.def("solve_svm", &solve_svm, "cells"_a.noconvert().none(), "starts"_a.noconvert().none(), "shares"_a.noconvert(),
-          "linear"_a.noconvert().none(), "which"_a.noconvert(), "targets"_a.noconvert(),
-          "row_weights"_a.noconvert().none(), "rule"_a, "weights"_a.noconvert(), "intercepts"_a.noconvert(),
-          "alpha"_a.noconvert().none(), "threads"_a);
+    register_solver<double>(m);
+    register_solver<float>(m);
 }
 
 } // namespace isokern::bindings

@@ -57,7 +57,7 @@ constexpr std::int64_t kParts = 4; // partial sums
 //  sum_i table[row[i]]      in: row, table of n_cells
 // Four partial sums, so that an addition need not wait for the one before it. Cell numbers are loaded eight bytes at a
 // time, because the load units are the bottleneck.
-template <class Row> double sum_over_cells(Row row, const double *table) {
+template <class Row, class Value> double sum_over_cells(Row row, const Value *table) {
     using Cell = std::remove_cvref_t<decltype(*row.cells)>;
     constexpr std::int64_t kWord = sizeof(std::uint64_t) / sizeof(Cell);
     double part[kParts] = {};
@@ -67,15 +67,15 @@ template <class Row> double sum_over_cells(Row row, const double *table) {
             std::uint64_t word;
             std::memcpy(&word, row.cells + i, sizeof word);
             for (std::int64_t l = 0; l < kWord; ++l, word >>= 8 * sizeof(Cell))
-                part[l % kParts] += table[row.place(i + l, static_cast<Cell>(word))];
+                part[l % kParts] += static_cast<double>(table[row.place(i + l, static_cast<Cell>(word))]);
         }
     for (; i < row.t; ++i)
-        part[i % kParts] += table[row[i]];
+        part[i % kParts] += static_cast<double>(table[row[i]]);
     return (part[0] + part[1]) + (part[2] + part[3]);
 }
 
 //  table[row[i]] += delta for all i      in: row, delta      changed: table of n_cells
-template <class Row> void add_to_cells(Row row, double delta, double *table) {
+template <class Row, class Value> void add_to_cells(Row row, Value delta, Value *table) {
 #pragma GCC unroll 4
     for (std::int64_t i = 0; i < row.t; ++i)
         table[row[i]] += delta;

@@ -14,14 +14,15 @@
 
 #include "common/random.hpp"
 #include "common/threads.hpp"
-#include "online/cell_places.hpp"
+#include "online/svm_features.hpp"
 
 namespace isokern {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNoStep = 1e-12;      // no step for smaller projected gradients
-constexpr std::int64_t kRowsAhead = 2; // cells are prefetched for the row that comes so many rows later
+constexpr std::int64_t kRowsAhead = 2; // cells are prefetched for the row that comes so many rows later, weights for
+                                       // the next row
 
 // The smallest and the largest projected gradient.
 struct Range {
@@ -33,113 +34,6 @@ struct Range {
         highest = std::max(highest, value);
     }
     double width() const { return highest - lowest; }
-};
-
-// The features of rows and one column of weights for them. first: the places of the first row's cells.
-template <class Row> class Features {
-  public:
-    Features(const Row &first, const SvmRows &rows, double *weights)
-        : first_(first), n_scales_(static_cast<std::int64_t>(rows.shares.size())), linear_(rows.linear),
-          weights_(weights), linear_weights_(weights + rows.n_cells()) {
-        share_ = first.t > 0 ? static_cast<double>(n_scales_) / static_cast<double>(first.t) : 0.0;
-        for (const float share : rows.shares)
-            squares_.push_back(static_cast<double>(share) * static_cast<double>(share));
-        moves_.resize(squares_.size());
-    }
-
-    //  (1/t) sum_i sum_l u[i, l, phi_il(x)]  +  sum_j z_j v_j
-    double score(std::int64_t r) const {
-        const Row row = at(r);
-        const double sum = n_scales_ == 1   ? sum_over_cells(row, weights_)
-                           : n_scales_ == 2 ? sum_over_scales<2>(row)
-                                            : sum_over_scales<0>(row);
-        return sum * share_ + (linear_ ? linear_score(r) : 0.0);
-    }
-
-    //  w += delta phi(x), hence  u[i, l, phi_il(x)] += delta a_l^2,  v_j += delta z_j
-    void move(std::int64_t r, double delta) {
-        if (n_scales_ == 1)
-            add_to_cells(at(r), delta * squares_[0], weights_);
-        else if (n_scales_ == 2)
-            add_to_scales<2>(at(r), delta);
-        else
-            add_to_scales<0>(at(r), delta);
-        if (linear_)
-            std::visit([&](const auto &rows) { add(rows, r, delta); }, linear_->rows);
-    }
-
-    // Prefetches the cells of a row. Always inlined, because GCC takes a function that only prefetches for one without
-    // effect, and removes calls of it.
-    [[gnu::always_inline]] void fetch(std::int64_t r) const {
-        const auto *cells = reinterpret_cast<const char *>(first_.cells + r * first_.t);
-        const std::int64_t n_bytes = first_.t * static_cast<std::int64_t>(sizeof *first_.cells);
-        for (std::int64_t b = 0; b < n_bytes; b += 64)
-            __builtin_prefetch(cells + b);
-    }
-
-  private:
-    Row at(std::int64_t r) const {
-        Row row = first_;
-        row.cells += r * row.t;
-        return row;
-    }
-
-    // Scales first, coarse to fine, then kParts partial sums over the partitionings, as in scale_weights.cpp. kScales:
-    // their number, if the compiler shall know it, else 0.
-    template <std::int64_t kScales> double sum_over_scales(const Row &row) const {
-        const std::int64_t n_scales = kScales ? kScales : n_scales_;
-        double parts[kParts] = {};
-        for (std::int64_t i = 0, k = 0; k < row.t; ++i) {
-            double path = 0.0;
-            for (std::int64_t l = 0; l < n_scales; ++l, ++k)
-                path += weights_[row[k]];
-            parts[i % kParts] += path;
-        }
-        return (parts[0] + parts[1]) + (parts[2] + parts[3]);
-    }
-
-    template <std::int64_t kScales> void add_to_scales(const Row &row, double delta) {
-        const std::int64_t n_scales = kScales ? kScales : n_scales_;
-        for (std::int64_t l = 0; l < n_scales; ++l)
-            moves_[l] = delta * squares_[l];
-        for (std::int64_t k = 0; k < row.t;)
-            for (std::int64_t l = 0; l < n_scales; ++l, ++k)
-                weights_[row[k]] += moves_[l];
-    }
-
-    double linear_score(std::int64_t r) const {
-        return std::visit([&](const auto &rows) { return product(rows, r); }, linear_->rows);
-    }
-
-    double product(const DenseRows<float> &rows, std::int64_t r) const {
-        double parts[kParts] = {};
-        for (std::int64_t j = 0; j < rows.n_columns; ++j)
-            parts[j % kParts] += static_cast<double>(rows.row(r)[j]) * linear_weights_[j];
-        return (parts[0] + parts[1]) + (parts[2] + parts[3]);
-    }
-    double product(const CsrRows<float> &rows, std::int64_t r) const {
-        double parts[kParts] = {};
-        for (std::int64_t i = rows.starts[r]; i < rows.starts[r + 1]; ++i)
-            parts[(i - rows.starts[r]) % kParts] +=
-                static_cast<double>(rows.values[i]) * linear_weights_[rows.columns[i]];
-        return (parts[0] + parts[1]) + (parts[2] + parts[3]);
-    }
-
-    void add(const DenseRows<float> &rows, std::int64_t r, double delta) {
-        for (std::int64_t j = 0; j < rows.n_columns; ++j)
-            linear_weights_[j] += delta * static_cast<double>(rows.row(r)[j]);
-    }
-    void add(const CsrRows<float> &rows, std::int64_t r, double delta) {
-        for (std::int64_t i = rows.starts[r]; i < rows.starts[r + 1]; ++i)
-            linear_weights_[rows.columns[i]] += delta * static_cast<double>(rows.values[i]);
-    }
-
-    Row first_;
-    std::int64_t n_scales_;
-    std::optional<LinearRows> linear_;
-    double *weights_, *linear_weights_;
-    double share_;                        // 1 / number of partitionings
-    std::vector<double> squares_, moves_; // by scale: a_l^2, delta a_l^2
 };
 
 //  K(x, x) = sum_l a_l^2 + |z|^2, by row
@@ -160,9 +54,9 @@ std::vector<double> diagonal_of(const SvmRows &rows) {
 }
 
 // The problem of one column.
-template <class Row> class Machine {
+template <class Row, class Weight> class Machine {
   public:
-    Machine(Features<Row> features, const std::vector<double> &diagonal, std::span<const std::int32_t> which,
+    Machine(Features<Row, Weight> features, const std::vector<double> &diagonal, std::span<const std::int32_t> which,
             const ClassTarget &classes, const double *row_weights, const SvmRule &rule, std::int64_t column,
             double *alpha, double intercept)
         : features_(std::move(features)), diagonal_(diagonal), classes_(classes), row_weights_(row_weights),
@@ -224,7 +118,7 @@ template <class Row> class Machine {
     Range pass() {
         Range range;
         for (std::int64_t k = 0; k < n_active_;) {
-            fetch(k + kRowsAhead);
+            fetch(k);
             const std::int32_t r = order_[k];
             if (step(r, range))
                 ++k;
@@ -258,12 +152,14 @@ template <class Row> class Machine {
         return true;
     }
 
-    // Prefetches what step needs of the k-th active row: rows come in random order, which hardware prefetchers cannot
-    // predict.
+    // Prefetches what the steps after the k-th active row need: rows come in random order, which hardware prefetchers
+    // cannot predict.
     [[gnu::always_inline]] void fetch(std::int64_t k) const {
-        if (k >= n_active_)
+        if (k + 1 < n_active_)
+            features_.fetch_weights(order_[k + 1]);
+        if (k + kRowsAhead >= n_active_)
             return;
-        const std::int64_t r = order_[k];
+        const std::int64_t r = order_[k + kRowsAhead];
         features_.fetch(r);
         __builtin_prefetch(&alpha_[r]);
         __builtin_prefetch(classes_.column + r);
@@ -271,7 +167,7 @@ template <class Row> class Machine {
 
     double cost(std::int64_t r) const { return row_weights_ ? rule_.cost * row_weights_[r] : rule_.cost; }
 
-    Features<Row> features_;
+    Features<Row, Weight> features_;
     const std::vector<double> &diagonal_; // K(x, x), by row
     ClassTarget classes_;
     const double *row_weights_;
@@ -298,9 +194,10 @@ template <class Use> void with_first_row(const std::optional<AnyCells> &cells, U
 
 } // namespace
 
+template <class Weight>
 void solve_svm(const SvmRows &rows, std::span<const std::int32_t> which, const ClassTarget &classes,
-               const double *row_weights, const SvmRule &rule, std::int64_t n_columns, const SvmSolution &solution,
-               int threads) {
+               const double *row_weights, const SvmRule &rule, std::int64_t n_columns,
+               const SvmSolution<Weight> &solution, int threads) {
     const std::vector<double> diagonal = diagonal_of(rows);
     with_first_row(rows.cells, [&](auto first) {
         parallel_tiles(n_columns, 1, threads, [&] {
@@ -315,5 +212,10 @@ void solve_svm(const SvmRows &rows, std::span<const std::int32_t> which, const C
         });
     });
 }
+
+template void solve_svm(const SvmRows &, std::span<const std::int32_t>, const ClassTarget &, const double *,
+                        const SvmRule &, std::int64_t, const SvmSolution<double> &, int);
+template void solve_svm(const SvmRows &, std::span<const std::int32_t>, const ClassTarget &, const double *,
+                        const SvmRule &, std::int64_t, const SvmSolution<float> &, int);
 
 } // namespace isokern

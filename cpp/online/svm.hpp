@@ -38,8 +38,9 @@ struct SvmRows {
 };
 
 // A solution, and the start of another: zeros, or what a solve for another C or for fewer rows has left.
-struct SvmSolution {
-    double *weights;      // n_columns x n_weights: those of cells are u = a_l w sqrt(t), so that scoring adds them
+// Weight: double, or float for large tables of weights, whose random accesses wait for memory.
+template <class Weight> struct SvmSolution {
+    Weight *weights;      // n_columns x n_weights: those of cells are u = a_l w sqrt(t), so that scoring adds them
     double *intercepts;   // n_columns
     double *alpha;        // n_columns x n_rows, dual variables; null: start at 0 and forget them
     std::int64_t *n_iter; // n_columns, out: passes made
@@ -51,8 +52,9 @@ struct SvmSolution {
 //     min_a  a'(Q + D)a / 2 - sum_r a_r,  0 <= a_r <= U_r,    Q_rq = y_r y_q (K(x_r, x_q) + s^2).
 //   in: rows; which: rows that take part; classes: by row; row_weights: C_r / C by row, or null; threads: columns that
 //   are solved in parallel
+template <class Weight>
 void solve_svm(const SvmRows &rows, std::span<const std::int32_t> which, const ClassTarget &classes,
-               const double *row_weights, const SvmRule &rule, std::int64_t n_columns, const SvmSolution &solution,
-               int threads);
+               const double *row_weights, const SvmRule &rule, std::int64_t n_columns,
+               const SvmSolution<Weight> &solution, int threads);
 
 } // namespace isokern

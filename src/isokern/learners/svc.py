@@ -267,6 +267,8 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         problem = Problem(features, targets, row_costs, book.n_columns, is_squared, square, seed)
         choice = choose(problem, self, numbers, rng) if self.holds_out else without_choice(self)
         solution = choice.start or problem.start(choice.kind, keeps_alpha=False)
+        if not isinstance(self.tol, str):
+            solution = solution.in_precision(np.float64)
         everything = np.arange(len(labels), dtype=np.int32)
         self.n_iter_ = problem.solve(solution, everything, choice.C, self._stop)
         self.model_, self.intercept_ = solution.model(features), solution.intercepts[0]

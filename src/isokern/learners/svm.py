@@ -50,7 +50,7 @@ class Solution:
 
     scales: Scales
     has_linear: bool
-    weights: Table  # (n_columns, number of cells and linear columns)
+    weights: NDArray[Any]  # (n_columns, number of cells and linear columns)
     intercepts: Table  # (1, n_columns)
     alpha: Table | None  # (n_columns, n_rows), or None to forget them
 
@@ -58,6 +58,10 @@ class Solution:
         """Return a solution that others do not change."""
         alpha = None if self.alpha is None else self.alpha.copy()
         return replace(self, weights=self.weights.copy(), intercepts=self.intercepts.copy(), alpha=alpha)
+
+    def in_precision(self, dtype: Any) -> Self:
+        """Return the solution with weights of a dtype, float32 or float64."""
+        return replace(self, weights=self.weights.astype(dtype, copy=False))
 
     def spread(self, rows: NDArray[np.intp], n_rows: int) -> Self:
         """Return the solution with dual variables for more rows, of which these were ``rows``."""
@@ -70,7 +74,7 @@ class Solution:
         """Return the weights as a model that scores; the intercepts are not part of it."""
         fitted = features.fitted
         if fitted.n_scales == 1 and not self.has_linear:
-            return CellWeights(fitted.starts, np.ascontiguousarray(self.weights.T))
+            return CellWeights(fitted.starts, np.ascontiguousarray(self.weights.T, dtype=np.float64))
         n_cells = _n_cells(features, self.scales)
         values = np.ascontiguousarray(self.weights[:, :n_cells].T, dtype=np.float32) if n_cells else None
         linear = None
@@ -101,15 +105,18 @@ class Problem:
         return replace(self, features=self.features[rows], targets=self.targets[rows], costs=some(self.costs, rows))
 
     def start(self, kind: Kind, *, keeps_alpha: bool) -> Solution:
-        """Return zeros to start from; without dual variables, no other solve can start from their solution."""
+        """Return zeros to start from; without dual variables, no other solve can start from their solution.
+
+        Weights are float32, of which more fit into the cache. They are precise enough but for a small tolerance.
+        """
         scales = kind.scales(self.features.fitted.n_scales)
         width = _n_cells(self.features, scales)
         if kind.linear:
             assert self.features.term is not None
             width += self.features.term.n_weights - 1
         alpha = np.zeros((self.n_columns, len(self.targets))) if keeps_alpha else None
-        zeros = np.zeros((self.n_columns, width)), np.zeros((1, self.n_columns))
-        return Solution(scales, kind.linear, *zeros, alpha)
+        weights = np.full((self.n_columns, width), 0, dtype=np.float32)  # unlike zeros, in huge pages where it is large
+        return Solution(scales, kind.linear, weights, np.zeros((1, self.n_columns)), alpha)
 
     def solve(self, solution: Solution, rows: Rows, C: float, stop: Stop) -> int:
         """Change a solution to one for some rows and C; return the number of passes."""
