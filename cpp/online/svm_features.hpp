@@ -1,8 +1,8 @@
 // The features of rows for an SVM, and one column of weights for them: scores, updates and prefetches.
 //
-// In: cells and linear columns of rows, weights. Out: the score of a row, or the weights after a step along its features.
-// Weights are double or float. Sums are in double precision in both cases; float halves the memory that the random
-// accesses of large tables wait for.
+// In: cells and linear columns of rows, weights. Out: the score of a row, or the weights after a step along its
+// features. Weights are double or float. Sums are in double precision in both cases; float halves the memory that the
+// random accesses of large tables wait for.
 #pragma once
 
 #include <cstdint>
