@@ -273,12 +273,12 @@ def test_a_regressor_predicts_and_is_evaluated(tmp_path):
 # -- demo, data, info
 
 
-def test_the_demo_shows_three_learners_and_saves_a_plot(tmp_path):
-    shown = succeed(tmp_path, "demo", "--rows", 2500, "--plot", "x.png").out
-    names = ["IK-OGD", "NOGD", "linear SGD"]
-    for part in shown.split("A stream of 2,500 rows"):
-        assert re.findall(rf"^({'|'.join(names)}) +\d+\.\d% +[\d,]+ *$", part, flags=re.MULTILINE) == names
-    assert "2,500 rows, " in shown
+def test_the_demo_lists_three_learners_and_saves_a_plot(tmp_path):
+    shown = succeed(tmp_path, "demo", "--rows", 6000, "--plot", "x.png").out
+    names = ["isokern", "random forest", "linear SGD"]
+    assert re.findall(rf"^({'|'.join(names)})(?: +\d+\.\d%){{4}} +[\d,]+ *$", shown, flags=re.MULTILINE) == names
+    assert re.findall(r"^row ([\d,]+): ", shown, flags=re.MULTILINE) == ["2,000", "3,000", "4,000", "5,000", "6,000"]
+    assert "jumps at row 2,000 and moves from row 4,000 on" in " ".join(shown.split())
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -283,7 +283,9 @@ def test_every_fold_is_logged(caplog):
     X, y = make_rows(120)
     with caplog.at_level(logging.INFO, logger="isokern"):
         make_search().fit(X, y)
-    assert [record.getMessage()[:11] for record in caplog.records] == [f"fold {k} of 3" for k in (1, 2, 3)]
+    *folds, best = [record.getMessage().partition(": ")[2] for record in caplog.records]
+    assert [message[:11] for message in folds] == [f"fold {k} of 3" for k in (1, 2, 3)]
+    assert best.startswith("{'n_cells': ")
 
 
 # Bad input

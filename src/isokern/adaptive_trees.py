@@ -30,6 +30,11 @@ class AdaptiveTrees(Part):
         self.n_scales = most_scales(self.ladder.n_cells)
 
     @property
+    def n_trees(self) -> int:
+        """The number of trees of both kinds."""
+        return self.ladder.n_trees + self.lasting.n_trees
+
+    @property
     def n_columns(self) -> int:
         """The number of columns of rows."""
         return self.ladder.n_columns

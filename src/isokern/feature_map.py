@@ -15,6 +15,7 @@ from isokern.devices import is_compiled_core, torch_device
 from isokern.engines import engine_of
 from isokern.fitted_map import FittedMap, draw_map, draw_own, draw_samples, draw_seed
 from isokern.frames import check_categorical_features
+from isokern.notebooks import repr_html, repr_mimebundle
 from isokern.partitionings import PARTITIONINGS, Partitioning, is_tree
 from isokern.parts import need
 from isokern.rows import input_tags, read_rows
@@ -130,6 +131,8 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
     >>> IsolationKernel(Hyperplanes(), random_state=0).fit_transform(X).shape
     (150, 800)
     """
+
+    _repr_html_inner, _repr_mimebundle_ = repr_html, repr_mimebundle
 
     def __init__(
         self,

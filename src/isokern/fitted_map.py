@@ -61,6 +61,13 @@ class FittedMap(Part):
         return int(self.starts[-1])
 
     @property
+    def summary(self) -> str:
+        """Size of the map in words."""
+        n_trees = getattr(self.partitionings, "n_trees", None)
+        members = f"{self.n_partitionings:,} partitionings" if n_trees is None else f"{n_trees:,} trees"
+        return f"{members} of up to {self.n_cells:,} cells" + (f", {self.n_scales} scales" if self.n_scales > 1 else "")
+
+    @property
     def feature_values(self) -> NDArray[np.float64]:
         """The values of a row's features, one for each of its cells."""
         return np.tile(self.scale_weights / math.sqrt(self.n_partitionings), self.n_partitionings)

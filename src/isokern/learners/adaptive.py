@@ -44,6 +44,8 @@ class AdaptiveIKClassifier(Renewing, IKOGDClassifier):
         Number of threads. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed of all trees.
+    verbose : {0, 1}, default=0
+        1 prints the steps of learning on standard error, with a bar on a terminal. Results do not depend on it.
 
     Attributes
     ----------
@@ -88,6 +90,7 @@ class AdaptiveIKClassifier(Renewing, IKOGDClassifier):
         max_model_size: int | None = 2**28,
         n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.n_partitionings = n_partitionings
         self.linear = linear
@@ -97,6 +100,7 @@ class AdaptiveIKClassifier(Renewing, IKOGDClassifier):
         self.max_model_size = max_model_size
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     @one_at_a_time
     @all_or_nothing
@@ -117,7 +121,7 @@ class AdaptiveIKRegressor(Renewing, IKOGDRegressor):
 
     Parameters
     ----------
-    n_partitionings, linear, categorical_features, max_model_size, n_jobs, random_state
+    n_partitionings, linear, categorical_features, max_model_size, n_jobs, random_state, verbose
         Like those of :class:`AdaptiveIKClassifier`.
     loss, epsilon, quantiles
         Like those of :class:`IKOGDRegressor`.
@@ -156,6 +160,7 @@ class AdaptiveIKRegressor(Renewing, IKOGDRegressor):
         max_model_size: int | None = 2**28,
         n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.n_partitionings = n_partitionings
         self.linear = linear
@@ -166,6 +171,7 @@ class AdaptiveIKRegressor(Renewing, IKOGDRegressor):
         self.max_model_size = max_model_size
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     @one_at_a_time
     @all_or_nothing

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -18,16 +17,19 @@ from isokern.feature_map import IsolationKernel
 from isokern.learners.folds import Folds, Rows, split_rows, table_of_results
 from isokern.learners.kernel_source import draw_seed
 from isokern.learners.targets import read_weights
+from isokern.notebooks import repr_html, repr_mimebundle
 from isokern.partitionings import is_tree
 from isokern.parts import need
+from isokern.progress import Bar, tell
 from isokern.rows import input_tags, read_rows
 
 PAPERS_CELLS = tuple(2**m for m in range(2, 13))
-_log = logging.getLogger("isokern")
 
 
 class BaseSearch(BaseEstimator):
     """Base of the estimators that choose the number of cells and the learning rate of a learner by cross-validation."""
+
+    _repr_html_inner, _repr_mimebundle_ = repr_html, repr_mimebundle
 
     _learner: Any  # class of the learner
     _read_targets: Callable[[Any, Any], NDArray[Any]]  # validates y for a table
@@ -39,6 +41,7 @@ class BaseSearch(BaseEstimator):
     cv: Any
     scoring: Any
     random_state: Any
+    verbose: int
 
     @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -50,12 +53,13 @@ class BaseSearch(BaseEstimator):
         self._check_candidates(base, sizes, rates)
         table = read_rows(self, X, reset=True)
         rows = Rows(indexable(X)[0], table, self._read_targets(y, table), read_weights(sample_weight, table))
-        base.set_params(random_state=draw_seed(check_random_state(self.random_state)))
+        base.set_params(random_state=draw_seed(check_random_state(self.random_state)), verbose=0)
         base.n_features_in_, base.is_categorical_ = self.n_features_in_, self.is_categorical_
         if hasattr(self, "feature_names_in_"):
             base.feature_names_in_ = self.feature_names_in_
         folds = self._search(base, sorted({int(n_cells) for n_cells in sizes}), rates, rows)
-        self.best_estimator_ = folds.refit(self.best_params_)
+        tell(self, f"{self.best_params_} is best, with a mean score of {self.best_score_:.4f}")
+        self.best_estimator_ = folds.refit(self.best_params_ | {"verbose": self.verbose})
         return self
 
     def _base(self) -> Any:
@@ -88,9 +92,10 @@ class BaseSearch(BaseEstimator):
             )
         scorer = check_scoring(base, scoring=self.scoring)
         folds, scores = Folds(base, rows, splits, fitting), []
-        for k, of_fold in enumerate(folds.scores(scorer, rates), start=1):
-            scores.append(of_fold.ravel())
-            _log.info("fold %d of %d: scores from %.4f to %.4f", k, len(splits), scores[-1].min(), scores[-1].max())
+        with Bar(self, "models of the search", len(splits) * len(fitting) * len(rates)) as bar:
+            for k, of_fold in enumerate(folds.scores(scorer, rates, bar), start=1):
+                scores.append(of_fold.ravel())
+                tell(self, f"fold {k} of {len(splits)}: scores from {of_fold.min():.4f} to {of_fold.max():.4f}")
         self.n_splits_ = len(splits)
         candidates = [{"n_cells": n_cells, "learning_rate": rate} for n_cells in fitting for rate in rates]
         if np.ndim(self.learning_rate) == 0:  # not searched

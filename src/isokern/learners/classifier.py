@@ -32,6 +32,7 @@ from isokern.learners.steps import CLASSIFIER_LOSSES, Steps
 from isokern.learners.targets import Weights, pass_orders, read_labels, read_weights, some
 from isokern.learners.warm_up import Batch, WarmUp
 from isokern.parts import need
+from isokern.progress import Bar
 from isokern.rows import read_rows
 
 _MANY_CLASSES = 100  # integers beyond look like a regression
@@ -113,6 +114,8 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         Number of threads for mapping and prediction; see :class:`IsolationKernel`. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed of the map and of the order of rows.
+    verbose : {0, 1}, default=0
+        1 prints the steps of learning on standard error, with a bar on a terminal. Results do not depend on it.
 
     Attributes
     ----------
@@ -197,6 +200,7 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         device: str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.partitioning = partitioning
         self.n_partitionings = n_partitionings
@@ -222,6 +226,7 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     # -- learning
 
@@ -435,11 +440,13 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         n = len(labels)
         first = np.arange(n)[next(pass_orders(n, 1, rng, shuffle=self.shuffle))]
         mean, usual = self._mean_weights(labels, weights)
-        for part in self._raced(first, mean, usual):
-            self._learn(rows, labels, weights, part)
+        with self._pass("first pass", n) as bar:
+            for part in self._raced(first, mean, usual):
+                self._learn(rows, labels, weights, part, bar=bar)
         n_further = (self.n_passes - 1) * (LINEAR_PASSES if self._is_linear else 1)
-        for order in pass_orders(n, n_further, rng, shuffle=self.shuffle):
-            self._learn(rows, labels, weights, np.arange(n)[order], is_new=False)
+        for k, order in enumerate(pass_orders(n, n_further, rng, shuffle=self.shuffle), start=2):
+            with self._pass(f"pass {k} of {n_further + 1}", n) as bar:
+                self._learn(rows, labels, weights, np.arange(n)[order], is_new=False, bar=bar)
 
     def fit_mapped(
         self, kernel: IsolationKernel, cells: Any, labels: NDArray[Any], weights: Weights, rng: np.random.RandomState
@@ -467,15 +474,16 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         is_new: bool = True,
         has_new: bool = False,
         answers: Any = None,
+        bar: Bar | None = None,
     ) -> None:
         """Learn rows block by block: in place in one step, or in a copy of the state that is then committed.
 
         ``is_new`` tells whether the rows are learned for the first time, ``has_new`` whether there may be new classes.
-        ``answers`` receives what is predicted for each row before it is learned.
+        ``answers`` receives what is predicted for each row before it is learned, ``bar`` how many are learned.
         """
         steps, n, begin = Steps.of(self), len(labels) if order is None else len(order), 0
         while begin < n:
-            self._commit(self.learned_.narrowed())
+            self._narrow()
             learned, end = self.learned_, min(begin + min(BLOCK, self.learned_.until_narrowed), n)
             if has_new:  # up to the next new class, so that calls of any size meet it in the same state
                 learned = self._meeting(labels[begin : begin + 1])
@@ -485,6 +493,8 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
             rows_of = rows[which], labels[which], some(weights, which)
             learned.learn(*rows_of, steps, class_weight=self.class_weight, is_new=is_new, answers=answers)
             self._commit(learned)
+            if bar is not None:
+                bar.advance(end - begin)
             begin = end
 
     def _meeting(self, labels: NDArray[Any]) -> Any:

@@ -23,6 +23,7 @@ from isokern.fitted_map import LateMap
 from isokern.learners.kernel_source import KernelSource
 from isokern.learners.nested import can_share, nested_cells
 from isokern.learners.targets import Weights, read_weights, some
+from isokern.progress import Bar
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 Scorer = Callable[[Any, Any, NDArray[Any]], Any]
@@ -129,8 +130,8 @@ class Folds:
         parts = [*splits, everything] if self._is_shared else splits
         self._maps = map_folds(kernel, rows.table, parts, sizes, base.is_categorical_)
 
-    def scores(self, scorer: Scorer, rates: Sequence[Any]) -> Iterator[NDArray[np.float64]]:
-        """Yield for each fold the scores on its test part, (len(sizes), len(rates)).
+    def scores(self, scorer: Scorer, rates: Sequence[Any], bar: Bar) -> Iterator[NDArray[np.float64]]:
+        """Yield for each fold the scores on its test part, (len(sizes), len(rates)); ``bar`` counts the models.
 
         They equal those of ``clone(base).set_params(n_cells=..., learning_rate=...).fit(X[train], y[train])``.
         """
@@ -141,7 +142,11 @@ class Folds:
                 learn = functools.partial(self._learn, train=train, rates=rates)
                 learned = (pool.map if threads > 1 else map)(learn, next(self._maps))
                 score = functools.partial(_score, scorer, _safe_indexing(self._rows.X, test), self._rows.targets[test])
-                yield np.array([[score(model, cells) for model in models] for models, cells in learned])
+                scores = []
+                for models, cells in learned:
+                    scores.append([score(model, cells) for model in models])
+                    bar.advance(len(models))
+                yield np.array(scores)
 
     def refit(self, parameters: dict[str, Any]) -> Any:
         """Return ``base`` with these parameters, fitted to all rows. Call it after ``scores``."""

@@ -39,8 +39,8 @@ class IKOGDRegressorCV(RegressorMixin, BaseSearch):
         quantiles.
     loss, epsilon, quantiles, schedule, shrinkage, average, n_passes, shuffle, n_initial, evaluation, n_jobs
         See :class:`IKOGDRegressor`. There is no race: "adagrad" steps, no average and 4 passes unless given.
-    random_state : int, RandomState instance or None, default=None
-        Seed. One integer drawn from it seeds all models: ``best_estimator_.random_state``.
+    random_state, verbose
+        See :class:`IKOGDClassifierCV`.
 
     Attributes
     ----------
@@ -90,6 +90,7 @@ class IKOGDRegressorCV(RegressorMixin, BaseSearch):
         device: str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.partitioning = partitioning
         self.n_partitionings = n_partitionings
@@ -113,6 +114,7 @@ class IKOGDRegressorCV(RegressorMixin, BaseSearch):
         self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     def _read_targets(self, y: Any, table: Any) -> NDArray[np.float64]:
         if self.scoring is None and len(quantiles_of(self)) > 1:

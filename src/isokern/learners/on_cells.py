@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import copy
 from typing import Any
 
@@ -25,7 +27,9 @@ from isokern.learners.linear_term import LinearTerm
 from isokern.learners.parameters import check_n_initial
 from isokern.learners.steps import check_cell_steps
 from isokern.learners.warm_up import Batch, WarmUp
+from isokern.notebooks import repr_html, repr_mimebundle
 from isokern.parts import need
+from isokern.progress import Bar, check_verbose, tell
 from isokern.rows import input_tags, read_rows
 
 NO_LINEAR_TERM = (
@@ -40,6 +44,8 @@ _GROWING = (
 
 class OnCells:
     """Base of the online learners on the cells of a kernel."""
+
+    _repr_html_inner, _repr_mimebundle_ = repr_html, repr_mimebundle
 
     growth_: FirstRows | Growth | None
     kernel_: IsolationKernel
@@ -58,6 +64,7 @@ class OnCells:
     growth: bool
     n_initial: int | None
     n_jobs: int | None
+    verbose: int
     n_features_in_: int
     is_categorical_: Any
 
@@ -73,6 +80,7 @@ class OnCells:
         candidates = candidates_of(self, kernel)
         has_linear = any(candidate.linear for candidate in candidates)
         term = LinearTerm.learn(table, self.is_categorical_) if has_linear else None
+        tell(self, f"map for {table.shape[0]:,} rows: {kernel.map_.summary}; {len(candidates) or 1} candidates learn")
         return kernel, candidates, term
 
     def _raced(self, order: NDArray[np.intp], mean_weight: float, usual_weight: float) -> Iterator[NDArray[np.intp]]:
@@ -81,9 +89,20 @@ class OnCells:
         if isinstance(self.learned_, BaseRace):
             for end, n_kept in fit_stages(len(order), usual_weight / mean_weight):
                 yield order[begin:end]
+                is_racing = self.learned_.n_models > 1
                 commit(self, learned_=self.learned_.compared(n_kept, usual_weight))
+                if is_racing:
+                    tell(self, f"race after {end:,} rows: {self.learned_.standing}")
                 begin = end
         yield order[begin:]
+
+    @contextmanager
+    def _pass(self, name: str, n: int) -> Iterator[Bar]:
+        """Show a pass of ``fit`` over n rows, and tell how many of them changed the weights."""
+        n_before = self.n_support_
+        with Bar(self, name, n) as bar:
+            yield bar
+        tell(self, f"{name}: {(self.n_support_ - n_before) / n:.1%} of {n:,} rows changed the weights", logging.DEBUG)
 
     # -- streams
 
@@ -123,6 +142,10 @@ class OnCells:
 
     def _learn_stream(self, batch: Batch, **how: Any) -> None:
         """Learn rows in order, and let the map grow at its time."""
+        with Bar(self, "partial_fit", len(batch.targets)) as bar:
+            self._learn_growing(batch, bar=bar, **how)
+
+    def _learn_growing(self, batch: Batch, **how: Any) -> None:
         while len(batch.targets):
             growth, n_rows = getattr(self, "growth_", None), self.n_rows_seen_
             if growth is None:
@@ -168,11 +191,19 @@ class OnCells:
         term = None if self.linear_term_ is None else self.linear_term_.grown(growth.table)
         later = None if growth.is_last else growth.further()
         commit(self, kernel_=kernel, learned_=learned, linear_term_=term, growth_=later)
+        tell(self, f"map grown after {self.n_rows_seen_:,} rows: {kernel.map_.summary}")
 
     @property
     def _is_linear(self) -> bool:
         """Whether the model has no cells, so that passes cost little."""
         return isinstance(self.learned_, BaseRace) and not self.learned_.model.scales
+
+    def _narrow(self) -> None:
+        """Drop candidates, if a stage of a stream has ended."""
+        narrowed = self.learned_.narrowed()
+        if narrowed is not self.learned_:
+            commit(self, learned_=narrowed)
+            tell(self, f"race after {self.n_rows_seen_:,} rows: {narrowed.standing}")
 
     def _commit(self, learned: Any) -> None:
         """Replace the learned state, if it is another one."""
@@ -276,6 +307,7 @@ class OnCells:
     def _check_shared_parameters(self, losses: tuple[str, ...]) -> None:
         """Raise ValueError if a parameter that both learners have is invalid."""
         KernelSource(self).check()
+        check_verbose(self.verbose)
         check_cell_steps(self, losses)
         check_n_initial(self.n_initial)
         if self.linear not in (True, False, "auto"):

@@ -27,6 +27,7 @@ from isokern.learners.steps import REGRESSOR_LOSSES, Steps, quantiles_of
 from isokern.learners.targets import Weights, pass_orders, read_outputs, read_weights, some
 from isokern.learners.warm_up import Batch, WarmUp
 from isokern.parts import need
+from isokern.progress import Bar, tell
 from isokern.rows import read_rows
 
 _MOST_PASSES, _FEWEST_PASSES, _ROWS_OF_ALL_PASSES = 10, 3, 1_000_000  # of fit, which may make fewer
@@ -74,7 +75,7 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
     n_passes : int or "auto", default="auto"
         Number of passes of ``fit`` over the rows. "auto" makes up to ten (three of more than 250,000 rows), as long as
         each of them lowers the loss on a tenth of the rows, which are learned at the end; without a race it is 1.
-    learning_rate, shrinkage, shuffle, growth, n_initial, evaluation, n_jobs, random_state
+    learning_rate, shrinkage, shuffle, growth, n_initial, evaluation, n_jobs, random_state, verbose
         See :class:`IKOGDClassifier`. During the warm-up the mean target is predicted, or its quantiles.
 
     Attributes
@@ -134,6 +135,7 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         device: str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.partitioning = partitioning
         self.n_partitionings = n_partitionings
@@ -160,6 +162,7 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     # -- learning
 
@@ -338,13 +341,15 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         n_held = _n_held(n) if self.n_passes == "auto" and is_racing else 0
         first = np.arange(n)[next(pass_orders(n, 1, rng, shuffle=self.shuffle))]
         learned, held = first[: n - n_held], first[n - n_held :]
-        for part in self._raced(learned, *_mean_weights(weights)):
-            self._learn(rows, targets, weights, part)
+        with self._pass("first pass", len(learned)) as bar:
+            for part in self._raced(learned, *_mean_weights(weights)):
+                self._learn(rows, targets, weights, part, bar=bar)
         if n_held:
             self._learn_while_better(Batch(rows, targets, weights), learned, held, rng)
         n_further = 0 if self.n_passes == "auto" else int(self.n_passes) - 1
-        for order in pass_orders(n, n_further, rng, shuffle=self.shuffle):
-            self._learn(rows, targets, weights, np.arange(n)[order], is_new=False)
+        for k, order in enumerate(pass_orders(n, n_further, rng, shuffle=self.shuffle), start=2):
+            with self._pass(f"pass {k} of {n_further + 1}", n) as bar:
+                self._learn(rows, targets, weights, np.arange(n)[order], is_new=False, bar=bar)
 
     def fit_mapped(
         self, kernel: IsolationKernel, cells: Any, targets: Any, weights: Weights, rng: np.random.RandomState
@@ -362,8 +367,10 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         most *= _LINEAR_PASSES if self._is_linear else 1
         for order in pass_orders(len(learned), most - 1, rng, shuffle=self.shuffle):
             before, error_before = self.learned_.snapshot(), error
-            self._learn(*batch, learned[order], is_new=False)
+            with Bar(self, f"pass {n_done + 1} of at most {most}", len(learned)) as bar:
+                self._learn(*batch, learned[order], is_new=False, bar=bar)
             error = self.learned_.error(*test, steps)
+            tell(self, f"pass {n_done + 1}: error of {error:.4f} on held-out rows, {error_before:.4f} before")
             if error > error_before:
                 commit(self, learned_=before)
                 break
@@ -382,17 +389,20 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         *,
         is_new: bool = True,
         answers: Any = None,
+        bar: Bar | None = None,
     ) -> None:
         """Learn rows block by block: in place in one step, or in a copy of the state that is then committed."""
         steps, n, begin = Steps.of(self), len(targets) if order is None else len(order), 0
         while begin < n:
-            self._commit(self.learned_.narrowed())
+            self._narrow()
             end = min(begin + min(BLOCK, self.learned_.until_narrowed), n)
             learned = self.learned_.writable()
             which = slice(begin, end) if order is None else order[begin:end]
             rows_of = rows[which], targets[which], some(weights, which)
             learned.learn(*rows_of, steps, is_new=is_new, answers=answers)
             self._commit(learned)
+            if bar is not None:
+                bar.advance(end - begin)
             begin = end
 
     # -- prediction

@@ -30,6 +30,7 @@ from isokern.learners.recent import RecentRows
 from isokern.learners.warm_up import Batch
 from isokern.partitionings import IsolationTrees, most_scales
 from isokern.parts import need
+from isokern.progress import tell
 from isokern.rows import core_rows
 
 _LADDER_SHARE = 0.4  # of all trees
@@ -106,6 +107,7 @@ class Renewing(OnCells):
         kernel.map_ = FittedMap(AdaptiveTrees(ladder, lasting), None)
         experts = self._experts
         has_linear = any(expert.linear for expert in experts)
+        tell(self, f"map for {table.shape[0]:,} rows: {kernel.map_.summary}; {len(experts)} experts learn")
         return kernel, experts, LinearTerm.learn(table, self.is_categorical_) if has_linear else None
 
     @property

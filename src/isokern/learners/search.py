@@ -45,6 +45,8 @@ class IKOGDClassifierCV(ClassifierMixin, BaseSearch):
         See :class:`IKOGDClassifier`.
     random_state : int, RandomState instance or None, default=None
         Seed. One integer drawn from it seeds all models: ``best_estimator_.random_state``.
+    verbose : {0, 1}, default=0
+        1 prints the steps of the search on standard error, with a bar on a terminal. Results do not depend on it.
 
     Attributes
     ----------
@@ -101,6 +103,7 @@ class IKOGDClassifierCV(ClassifierMixin, BaseSearch):
         device: str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.partitioning = partitioning
         self.n_partitionings = n_partitionings
@@ -123,6 +126,7 @@ class IKOGDClassifierCV(ClassifierMixin, BaseSearch):
         self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     def _read_targets(self, y: Any, table: Any) -> NDArray[Any]:
         labels = read_labels(self, y, table)

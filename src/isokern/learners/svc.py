@@ -32,7 +32,9 @@ from isokern.learners.svm import Problem, Stop
 from isokern.learners.svm_choice import Chosen, choose, is_open, kinds_of, map_choice, without_choice
 from isokern.learners.targets import Weights, read_labels, read_weights
 from isokern.learners.weights import CellWeights
+from isokern.notebooks import repr_html, repr_mimebundle
 from isokern.parts import need, need_array
+from isokern.progress import check_verbose, tell
 from isokern.rows import input_tags, read_rows
 
 LOSSES = ("squared_hinge", "hinge")
@@ -106,6 +108,8 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         :class:`IsolationKernel`. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed of the map, of the held-out rows and of the order in which training visits the rows.
+    verbose : {0, 1}, default=0
+        1 prints the steps of training on standard error. Results do not depend on it.
 
     Attributes
     ----------
@@ -162,6 +166,8 @@ class IKSVC(ClassifierMixin, BaseEstimator):
     (597, 10)
     """
 
+    _repr_html_inner, _repr_mimebundle_ = repr_html, repr_mimebundle
+
     def __init__(
         self,
         partitioning: Any = "tree",
@@ -185,6 +191,7 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         device: str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.partitioning = partitioning
         self.n_partitionings = n_partitionings
@@ -206,6 +213,7 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -230,6 +238,7 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         rng = check_random_state(self.random_state)
         book = ClassBook.of_all(labels, takes_new=False)
         self.kernel_ = KernelSource(self).fit(table, rng, **map_choice(self, table.shape[0]))
+        tell(self, f"map for {table.shape[0]:,} rows: {self.kernel_.map_.summary}")
         self.linear_term_ = LinearTerm.learn(table, self.is_categorical_) if self._may_be_linear else None
         self._train(book, self._features(table, self.kernel_.code_rows(table)), labels, weights, rng)
         return self
@@ -271,6 +280,7 @@ class IKSVC(ClassifierMixin, BaseEstimator):
             solution = solution.in_precision(np.float64)
         everything = np.arange(len(labels), dtype=np.int32)
         self.n_iter_ = problem.solve(solution, everything, choice.C, self._stop)
+        tell(self, f"{choice.kind.name}, C = {choice.C:g}: trained on {len(labels):,} rows in {self.n_iter_} passes")
         self.model_, self.intercept_ = solution.model(features), solution.intercepts[0]
         self.C_, self.choice_, self.inverse_temperature_ = choice.C, choice.chosen, choice.inverse_temperature
         self.linear_term_ = self.linear_term_ if choice.kind.linear else None
@@ -398,6 +408,7 @@ class IKSVC(ClassifierMixin, BaseEstimator):
     def check_parameters(self) -> None:
         """Raise ValueError if a parameter is invalid."""
         KernelSource(self).check()
+        check_verbose(self.verbose)
         check_class_weight(self.class_weight)
         check_choice(self, "loss", LOSSES)
         if not (self.C == "auto" or (is_number(self.C) and self.C > 0)):

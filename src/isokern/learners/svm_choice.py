@@ -14,6 +14,7 @@ from isokern.learners.calibration import ScoreWindow
 from isokern.learners.svm import Kind, Problem, Rows, Solution, Stop, Table
 from isokern.learners.targets import some
 from isokern.parts import Part, need, need_array
+from isokern.progress import tell
 
 COSTS = (0.03, 0.1, 0.3, 1.0, 3.0)  # ascending, because each machine starts from the one before it
 _PATIENCE = 2  # costs in succession that do not improve the accuracy, before larger ones are left out
@@ -120,9 +121,9 @@ def choose(problem: Problem, learner: Any, numbers: NDArray[np.intp], rng: np.ra
     folds = make_folds(numbers, rng)
     if not folds:
         return without_choice(learner)
-    paths = [_path(problem, kinds[0], costs, numbers, folds)]
+    paths = [_path(problem, kinds[0], costs, numbers, folds, learner=learner)]
     around = costs[max(0, int(np.argmax(paths[0].accuracies)) - 1) :]
-    paths += [_path(problem, kind, around, numbers, folds) for kind in kinds[1:]]
+    paths += [_path(problem, kind, around, numbers, folds, learner=learner) for kind in kinds[1:]]
     accuracies = np.concatenate([path.accuracies for path in paths])
     names = [f"{path.kind.name}, C = {cost:g}" for path in paths for cost in path.costs]
     chosen = Chosen(names, accuracies, int(np.argmax(accuracies))) if is_open(learner) else None
@@ -150,7 +151,13 @@ class _Path(NamedTuple):
 
 
 def _path(
-    problem: Problem, kind: Kind, costs: Sequence[float], numbers: NDArray[np.intp], folds: Sequence[Fold]
+    problem: Problem,
+    kind: Kind,
+    costs: Sequence[float],
+    numbers: NDArray[np.intp],
+    folds: Sequence[Fold],
+    *,
+    learner: Any,
 ) -> _Path:
     """Train with ascending costs, each machine from the one before it, until larger ones do not improve."""
     solutions = [problem.start(kind, keeps_alpha=True) for _ in folds]
@@ -162,6 +169,7 @@ def _path(
             problem.solve(solution, fold.train, cost, _LOOSE)
         scores = np.concatenate([solution.scores(part) for solution, part in zip(solutions, rows, strict=True)])
         accuracies.append(_accuracy(scores, numbers[held_out], some(problem.costs, held_out)))
+        tell(learner, f"{kind.name}, C = {cost:g}: accuracy of {accuracies[-1]:.4f} on held-out rows")
         n_worse = len(accuracies) - 1 - int(np.argmax(accuracies))
         if n_worse == 0:
             best = solutions[0].copy(), scores

@@ -20,6 +20,8 @@ COLOURS = {
     "OGD, lambda from data": "#8A3D00",
     "NOGD, lambda from data": "#A67200",
     "linear SGD": "#666666",
+    "random forest": "#E69F00",
+    "isokern": "#0072B2",
     "tree map": "#0072B2",
     "tree map, CSR": "#56B4E9",
     "Voronoi map": "#D55E00",
