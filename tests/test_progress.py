@@ -88,9 +88,7 @@ def test_a_classifier_tells_its_map_its_race_and_its_passes():
     drawn, race, first, second = told(model)
     assert drawn == "IKOGDClassifier: map for 300 rows: 5 trees of up to 16 cells, 2 scales; 3 candidates learn"
     winner = clone(model).fit(X, Y).selection_["leader"]
-    assert race.startswith(
-        f"IKOGDClassifier: race after 300 rows: 1 of 3 candidates left, winner {winner!r} with an error"
-    )
+    assert race.startswith(f"IKOGDClassifier: race after 300 rows: 1 of 3 left, winner {winner!r}, error 0.")
     assert first.startswith("IKOGDClassifier: first pass: ") and first.endswith("% of 300 rows changed the weights")
     assert second.startswith("IKOGDClassifier: pass 2 of 2: ")
 
@@ -142,7 +140,7 @@ def test_a_stream_tells_when_candidates_are_dropped():
     stream = io.StringIO()
     with patch.object(sys, "stderr", stream):
         IKOGDClassifier(verbose=1, **FEW).partial_fit(rows, labels)
-    assert "race after 4,000 rows: 4 of 5 candidates left, leader " in stream.getvalue()
+    assert "race after 4,000 rows: 4 of 5 left, leader " in stream.getvalue()
 
 
 # -- bars

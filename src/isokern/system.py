@@ -1,4 +1,4 @@
-"""Hide the differences between operating systems: locks and syncs of files, waiting for pipes, forks, measurements.
+"""Hide the differences between operating systems: locks and syncs of files, waiting for pipes, forks, processors.
 
 What POSIX has and Windows has not is here, and nowhere else in the package; ``cpp/common/cpus.cpp`` is the compiled
 core's counterpart.
@@ -76,16 +76,6 @@ def check_pipes_are_inherited() -> None:
     """Raise on a system whose child processes cannot use a pipe by its number."""
     if sys.platform == "win32":
         raise OSError("experiments must run on Linux or macOS; got Windows. Use the Windows Subsystem for Linux.")
-
-
-def peak_memory() -> float | None:
-    """Return the largest memory that this process has used so far, in megabytes, or None on Windows."""
-    if sys.platform == "win32":
-        return None
-    import resource
-
-    per_megabyte = 2**20 if sys.platform == "darwin" else 2**10  # macOS counts bytes, Linux kilobytes
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / per_megabyte
 
 
 def processor() -> str:

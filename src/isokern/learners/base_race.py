@@ -232,8 +232,8 @@ class BaseRace(Part):
         """Who was best when candidates were last compared, and how many still run."""
         names, errors, running = self.selection.candidates, self.selection.errors, self.selection.running
         best = min(running, key=lambda k: errors[k])
-        found = f"{len(running)} of {len(names)} candidates left, {'leader' if len(running) > 1 else 'winner'}"
-        return f"{found} {names[best]!r} with an error of {errors[best]:.4f}"
+        title = "leader" if len(running) > 1 else "winner"
+        return f"{len(running)} of {len(names)} left, {title} {names[best]!r}, error {errors[best]:.4f}"
 
     def report(self) -> dict[str, Any]:
         """Return the names of the candidates, their shares of errors, those that run and the leader."""

@@ -143,23 +143,20 @@ class OnCells:
     def _learn_stream(self, batch: Batch, **how: Any) -> None:
         """Learn rows in order, and let the map grow at its time."""
         with Bar(self, "partial_fit", len(batch.targets)) as bar:
-            self._learn_growing(batch, bar=bar, **how)
-
-    def _learn_growing(self, batch: Batch, **how: Any) -> None:
-        while len(batch.targets):
-            growth, n_rows = getattr(self, "growth_", None), self.n_rows_seen_
-            if growth is None:
-                return self._learn_rows(batch, **how)
-            if n_rows == growth.n_next:
-                self._grow(growth)
-                continue
-            first = batch.some(slice(min(BLOCK, growth.n_next - n_rows)))
-            growth = growth.keeping(first, n_rows)
-            commit(self, growth_=growth)  # before, so that no learned row is missing
-            self._learn_rows(first, **how)
-            batch = batch.some(slice(len(first.targets), None))
-            if isinstance(growth, FirstRows) and self.n_rows_seen_ == growth.n_next:
-                self._grow(growth)  # at once, because it changes what the next row is predicted by
+            while len(batch.targets):
+                growth, n_rows = getattr(self, "growth_", None), self.n_rows_seen_
+                if growth is None:
+                    return self._learn_rows(batch, bar=bar, **how)
+                if n_rows == growth.n_next:
+                    self._grow(growth)
+                    continue
+                first = batch.some(slice(min(BLOCK, growth.n_next - n_rows)))
+                growth = growth.keeping(first, n_rows)
+                commit(self, growth_=growth)  # before, so that no learned row is missing
+                self._learn_rows(first, bar=bar, **how)
+                batch = batch.some(slice(len(first.targets), None))
+                if isinstance(growth, FirstRows) and self.n_rows_seen_ == growth.n_next:
+                    self._grow(growth)  # at once, because it changes what the next row is predicted by
         return None
 
     def _grow(self, growth: FirstRows | Growth) -> None:
