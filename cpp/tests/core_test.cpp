@@ -6,6 +6,7 @@
 // and sparse rows, many and few, small integers, ties, duplicates, missing values, categories and large offsets.
 #include <algorithm>
 #include <bit>
+#include <concepts>
 #include <cstdint>
 #include <fstream>
 #include <iostream>
