@@ -26,6 +26,7 @@ MOST_COLUMNS, MOST_SVC_ROWS, N_COMPONENTS = 100_000, 20_000, 1000
 DEFAULT, BEFORE = "isokern, default", "isokern, before"
 AT_100 = "isokern, default at t = 100"  # as many partitionings as before
 LINEAR, BOOSTERS = "LinearSVC", ("LightGBM", "LightGBM, 500 × 255", "HistGradientBoosting")
+ON_MAP = "LinearSVC on the map"
 METRICS = ("log_loss", "calibration_error")
 RULES = f"""\
 Numbers are standardised and categories one-hot for LinearSVC, SVC and Nystroem; sparse rows stay as they are, for
@@ -57,11 +58,6 @@ def large_lightgbm(X, seed):
 
 def machine(X, seed):
     return IKSVC(random_state=seed)
-
-
-def former_machine(X, seed):
-    """Return the former default of IKSVC."""
-    return IKSVC(n_scales=1, linear=False, C=1.0, tol=1e-4, random_state=seed)
 
 
 def machine_on_map(X, seed):
@@ -148,8 +144,7 @@ CONTENDERS = {
 # Support vector machines, for svc.py.
 MACHINES = {
     "IKSVC": Contender(machine),
-    "IKSVC, before": Contender(former_machine),
-    "LinearSVC on the map": Contender(machine_on_map),
+    ON_MAP: Contender(machine_on_map),
     "SVC": CONTENDERS["SVC"],
     "LightGBM": CONTENDERS["LightGBM"],
     "IKOGDClassifier": CONTENDERS[DEFAULT],

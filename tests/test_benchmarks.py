@@ -423,8 +423,8 @@ def test_machines_are_measured_once_and_those_left_out_are_dashes(tmp_path, monk
 
     def measure(name, plan):
         measured.append(name)
-        found = {"IKSVC": run, "IKSVC, before": run | {"accuracy": 0.88, "fit": 4.0}, "SVC": {"failed": "over 9 s"}}
-        return found if name == "churn" else found | {"IKSVC, before": {"failed": "failed"}}
+        found = {"IKSVC": run, contenders.ON_MAP: run | {"accuracy": 0.88, "fit": 4.0}, "SVC": {"failed": "over 9 s"}}
+        return found if name == "churn" else found | {contenders.ON_MAP: {"failed": "failed"}}
 
     monkeypatch.setattr(svc, "measure", measure)
     command = ["--quick", "--save", str(tmp_path / "page")]
