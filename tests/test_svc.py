@@ -40,6 +40,13 @@ def test_scores_are_linear_in_the_features(partitioning, n_classes):
     assert np.array_equal(model.decision_function_cells(model.kernel_.apply(X)), model.decision_function(X))
 
 
+@pytest.mark.parametrize(("tol", "is_double"), [("auto", False), (1e-3, True)])
+def test_weights_have_double_precision_if_tol_is_a_number(tol, is_double):
+    X, y = make_rows(150)
+    values = IKSVC(linear=False, tol=tol, **SMALL).fit(X, y).model_.values
+    assert (values != values.astype(np.float32)).any() == is_double
+
+
 @pytest.mark.parametrize("select", [RFE, SelectFromModel])
 def test_feature_selection_says_that_the_weights_are_not_those_of_columns(select):
     X, y = make_rows(60)

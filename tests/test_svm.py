@@ -159,20 +159,21 @@ def test_scores_agree_with_liblinear_on_the_features(options, n_classes):
     np.testing.assert_allclose(model.intercept_, peer.intercept_, atol=1e-4)
 
 
-def test_each_class_is_an_independent_problem_and_threads_change_nothing():
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_each_class_is_an_independent_problem_and_threads_change_nothing(dtype):
     cells, starts, _ = make_cells(90, dtype=np.uint16)
     classes = np.random.default_rng(2).integers(12, size=90).astype(np.int32)
     rule = _core.SvmRule(True, 1.0, 1.0, 1e-3, 0.0, 500, 5)
     everything, share, solutions = np.arange(90, dtype=np.int32), np.ones(1, dtype=np.float32), []
     for threads in (1, 4):
-        solution = np.zeros((12, starts[-1])), np.zeros((1, 12)), np.zeros((12, 90))
+        solution = np.zeros((12, starts[-1]), dtype=dtype), np.zeros((1, 12)), np.zeros((12, 90))
         rows = (cells, starts, share, None, everything, classes, None)
         solutions.append((*solution, _core.solve_svm(*rows, rule, *solution, threads)))
     one, many = solutions
     assert all(np.array_equal(a, b) for a, b in zip(one, many, strict=True))
     y = np.where(classes == 11, 1, -1)
     last = one[0][11], one[1][0, 11], one[2][11], one[3][11]
-    assert_equal(last, expected(cells, starts, y, **PROBLEMS["squared hinge"], column=11))
+    assert_equal(last, expected(cells, starts, y, **PROBLEMS["squared hinge"], column=11, dtype=dtype))
 
 
 def test_the_seed_decides_the_order_of_rows():

@@ -162,6 +162,7 @@ template <class Row, class Weight> class Machine {
         const std::int64_t r = order_[k + kRowsAhead];
         features_.fetch(r);
         __builtin_prefetch(&alpha_[r]);
+        __builtin_prefetch(&diagonal_[r]);
         __builtin_prefetch(classes_.column + r);
     }
 

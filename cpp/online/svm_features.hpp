@@ -51,13 +51,12 @@ template <class Row, class Weight> class Features {
             std::visit([&](const auto &rows) { add(rows, r, delta); }, linear_->rows);
     }
 
-    // Prefetches the cells of a row. Always inlined, because GCC takes a function that only prefetches for one without
-    // effect, and removes calls of it.
+    // Prefetches the cells and dense linear columns of a row. Always inlined, because GCC takes a function that only
+    // prefetches for one without effect, and removes calls of it.
     [[gnu::always_inline]] void fetch(std::int64_t r) const {
-        const auto *cells = reinterpret_cast<const char *>(first_.cells + r * first_.t);
-        const std::int64_t n_bytes = first_.t * static_cast<std::int64_t>(sizeof *first_.cells);
-        for (std::int64_t b = 0; b < n_bytes; b += 64)
-            __builtin_prefetch(cells + b);
+        fetch_lines(first_.cells + r * first_.t, first_.t);
+        if (const auto *dense = linear_ ? std::get_if<DenseRows<float>>(&linear_->rows) : nullptr)
+            fetch_lines(dense->row(r), dense->n_columns);
     }
 
     // Prefetches the weights of a row's finest cells, unless the cache holds all weights anyway. The row's own cells
@@ -71,6 +70,12 @@ template <class Row, class Weight> class Features {
     }
 
   private:
+    template <class T> [[gnu::always_inline]] static void fetch_lines(const T *values, std::int64_t n) {
+        const auto *bytes = reinterpret_cast<const char *>(values);
+        for (std::int64_t b = 0; b < n * static_cast<std::int64_t>(sizeof(T)); b += 64)
+            __builtin_prefetch(bytes + b);
+    }
+
     Row at(std::int64_t r) const {
         Row row = first_;
         row.cells += r * row.t;
