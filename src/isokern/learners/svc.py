@@ -97,7 +97,8 @@ class IKSVC(ClassifierMixin, BaseEstimator):
     tol : float or "auto", default="auto"
         When training stops. "auto": when a pass over the rows improves the dual objective by less than 1 %. A number,
         as in ``LinearSVC``: when the projected gradients span less than this. 1e-4 takes several times as long as
-        "auto" and predicts no better; it suits comparisons of solutions.
+        "auto", also because weights are then in double precision, and predicts no better; it suits comparisons of
+        solutions.
     max_iter : int, default=1000
         Maximum number of passes over the rows.
     probability : bool, default=False
