@@ -14,6 +14,7 @@ from isokern.checks import all_or_nothing, is_integer, n_threads, one_of
 from isokern.devices import is_compiled_core, torch_device
 from isokern.engines import engine_of
 from isokern.fitted_map import FittedMap, draw_map, draw_own, draw_samples, draw_seed
+from isokern.forest import CellForest, column_names
 from isokern.frames import check_categorical_features
 from isokern.notebooks import repr_html, repr_mimebundle
 from isokern.partitionings import PARTITIONINGS, Partitioning, is_tree
@@ -294,6 +295,11 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         second = first if Y is None else self.apply_rows(others)
         is_single = engine.is_single(rows) and engine.is_single(others)
         return engine.shares(first, second, self.map_, single=is_single, n_jobs=self.n_jobs)
+
+    def forest(self) -> CellForest:
+        """Return the trees and the cells of their leaves; see :mod:`isokern.forest`."""
+        check_is_fitted(self)
+        return CellForest(*self.map_.cells_of_leaves(), names=column_names(self))
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Return a name for each column of ``transform``: ``partitioning3_cell17``, or ``partitioning3_scale1_cell17``.

@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 
 from isokern import _core
 from isokern.adaptive_trees import AdaptiveTrees
+from isokern.forest import Trees
 from isokern.partitionings import (
     PARTITIONINGS,
     IsolationTrees,
@@ -121,6 +122,20 @@ class FittedMap(Part):
         rows, depth = self.scaled(core_rows(table, 0, table.shape[0])), _resolve_max_depth(max_depth, n_cells)
         further, parents = trees.grown(rows, samples, seed, threads, max_depth=depth)
         return replace(self, partitionings=further), parents
+
+    def check_trees(self) -> None:
+        """Raise ValueError unless the map consists of trees, so that its models are forests."""
+        if not isinstance(self.partitionings, IsolationTrees | AdaptiveTrees):
+            kind = "Voronoi cells" if isinstance(self.partitionings, VoronoiCells) else "your own partitionings"
+            raise ValueError(f'partitioning must be "tree", because only trees make a forest; got {kind}.')
+
+    def cells_of_leaves(self) -> tuple[Trees, NDArray[np.int64]]:
+        """Return the trees, and the cells of each leaf at all scales, (n_leaves, n_scales)."""
+        self.check_trees()
+        if isinstance(self.partitionings, AdaptiveTrees):
+            raise ValueError("kernel must be one that stays as it is; got the map of a learner that renews it.")
+        trees = self.partitionings.flattened(self.scaling)
+        return trees, self.partitionings.paths(self.n_scales)[trees.tree_of_leaf, trees.cells].astype(np.int64)
 
     @property
     def is_growing(self) -> bool:

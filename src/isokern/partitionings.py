@@ -16,8 +16,10 @@ from sklearn.base import clone
 
 from isokern import _core
 from isokern.checks import is_integer, one_thread_if_small
+from isokern.forest import Trees
 from isokern.parts import Part, State, is_count, need, need_array
 from isokern.rows import FLOATS, CoreRows, CsrRows, as_scipy, n_columns, n_rows
+from isokern.scaling import Scaling
 
 # Sparse rows of up to this many columns are densified: dense matrix products beat an inverted index there.
 FEW_COLUMNS = 2048
@@ -188,6 +190,18 @@ class IsolationTrees(Part):
     def apply(self, rows: CoreRows, cells: NDArray[Any], threads: int) -> None:
         """Write each row's leaves into ``cells``, (n, t)."""
         self._map.apply(rows, cells, threads)
+
+    def flattened(self, scaling: Scaling | None) -> Trees:
+        """Return the nodes for rows as they are given, before a scaling that rows of these trees go through."""
+        split, column, left, missing_right, n_points, starts = (self.arrays[name] for name in _FOREST)
+        is_leaf, threshold = left < 0, split.copy()
+        if scaling is not None:
+            threshold[~is_leaf] = scaling.thresholds(column[~is_leaf], split[~is_leaf])
+        leaves = np.cumsum(is_leaf) - 1  # numbers of the leaves, at these
+        children = np.where(is_leaf, -1 - leaves, left + np.repeat(starts[:-1], np.diff(starts)))
+        cells = ~left[is_leaf].astype(np.int64)
+        nodes = (column, threshold, children, missing_right.astype(bool), n_points, starts)
+        return Trees(self.n_columns, *nodes, cells, self.categorical)
 
     def check(self) -> None:
         """Raise unless trees have a reasonable number of cells; the core has validated the nodes."""

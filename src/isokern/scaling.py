@@ -18,6 +18,8 @@ from isokern.checks import one_of
 from isokern.parts import Part, need, need_array
 from isokern.rows import CoreRows, CsrRows, as_scipy, row_blocks
 
+_LARGEST = np.finfo(np.float64).max
+
 # name -> (scikit-learn's scaler, its statistic that is NaN for columns without values, what it subtracts, its divisor)
 SCALERS: dict[str, tuple[Any, str, Any, Any]] = {
     "minmax": (MinMaxScaler, "data_min_", lambda scaler: scaler.data_min_, lambda scaler: 1.0 / scaler.scale_),
@@ -58,6 +60,22 @@ class Scaling(Part):
                 return rows._replace(values=_checked(rows.values.astype(np.float64) / self.divisor[rows.columns]))
             return _checked((rows.astype(np.float64) - self.offset) / self.divisor, allow_nan=True)
 
+    def thresholds(self, columns: NDArray[np.int32], splits: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return, for splits of scaled columns, the smallest numbers that scaling does not take below them.
+
+        Scaling never changes the order of two numbers, so bisection finds them: x is below its threshold if and only if
+        scaled x is below the split. Infinite splits, which part missing values from others, stay.
+        """
+        need((self.divisor > 0).all(), "divisor must be positive")
+        offset, divisor = self.offset[columns], self.divisor[columns]
+        low, high = (np.full(len(splits), _ordered(np.array(end))) for end in (-_LARGEST, _LARGEST))
+        with np.errstate(over="ignore"):
+            while (low < high).any():
+                middle = (low >> 1) + (high >> 1) + (low & high & 1)  # their mean, rounded down
+                is_below = (_ordered(middle).view(np.float64) - offset) / divisor < splits
+                low, high = np.where(is_below, middle + 1, low), np.where(is_below, high, middle)
+        return np.where(np.isinf(splits), splits, _ordered(low).view(np.float64))
+
     def apply_table(self, table: Any) -> Any:
         """Return a scaled table."""
         blocks = [as_scipy(self.apply(rows)) for _, rows in row_blocks(table)]
@@ -68,6 +86,12 @@ class Scaling(Part):
         need_array(self.offset, np.float64, 1, "offset")
         need_array(self.divisor, np.float64, 1, "divisor")
         need(self.offset.shape == self.divisor.shape, "offset and divisor must have the same length")
+
+
+def _ordered(numbers: NDArray[Any]) -> NDArray[np.int64]:
+    """Return float64 numbers as integers of the same order, or such integers as the bits of the numbers."""
+    bits = numbers.view(np.int64)
+    return bits ^ ((bits >> 63) & np.iinfo(np.int64).max)
 
 
 def fitted_scaler(scale: str, table: Any) -> Any:

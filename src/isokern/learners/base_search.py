@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from isokern.checks import all_or_nothing, is_integer
 from isokern.feature_map import IsolationKernel
+from isokern.forest import Forest
 from isokern.learners.folds import Folds, Rows, split_rows, table_of_results
 from isokern.learners.kernel_source import draw_seed
 from isokern.learners.targets import read_weights
@@ -112,6 +113,10 @@ class BaseSearch(BaseEstimator):
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the predictions of ``best_estimator_``."""
         return self._best().predict(X)
+
+    def forest(self) -> Forest:
+        """Return the best candidate as a forest; see :mod:`isokern.forest`."""
+        return self._best().forest()
 
     @property
     def kernel_(self) -> IsolationKernel:

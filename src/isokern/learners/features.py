@@ -15,6 +15,7 @@ from isokern import _core
 from isokern.adaptive_trees import AdaptiveTrees
 from isokern.arrays import to_host
 from isokern.fitted_map import FittedMap
+from isokern.forest import LeafSum, Trees
 from isokern.learners.linear_term import LinearTerm
 from isokern.partitionings import IsolationTrees
 from isokern.rows import CoreRows
@@ -35,10 +36,10 @@ class ScaleCells:
         self.shares = (shares / np.sqrt((shares**2).sum())).astype(np.float32)
         self.is_finest = scales == (n_scales - 1,)
         self._shape, self._chosen = (t, n_scales), chosen
-        trees = fitted.partitionings
+        self._trees = fitted.partitionings
         self.paths: Any = None  # for trees, the cells of each leaf: (t, n_cells, number of scales)
-        if isinstance(trees, IsolationTrees):
-            self.paths = np.ascontiguousarray(trees.paths(n_scales)[:, :, chosen])
+        if isinstance(self._trees, IsolationTrees):
+            self.paths = np.ascontiguousarray(self._trees.paths(n_scales)[:, :, chosen])
 
     def of(self, codes: NDArray[Any], threads: int) -> NDArray[Any]:
         """Return the cells of rows, partitioning by partitioning and coarse to fine."""
@@ -53,10 +54,23 @@ class ScaleCells:
         _core.expand_leaves(codes, self.paths, cells, threads)
         return cells
 
+    def trees_and_paths(self) -> list[tuple[IsolationTrees, Any]]:
+        """Return the trees whose cells these are, and the cells of their leaves, in the order of ``starts``."""
+        return [(self._trees, self.paths)]
+
+    def leaf_places(self) -> list[tuple[IsolationTrees, NDArray[np.int64]]]:
+        """Return the trees, and where the cells of their leaves are among all: (t, n_cells, number of scales)."""
+        found, begin = [], 0
+        for trees, paths in self.trees_and_paths():
+            t, _, n_scales = paths.shape
+            found.append((trees, paths + self.starts[begin : begin + t * n_scales].reshape(t, 1, n_scales)))
+            begin += t * n_scales
+        return found
+
     def folding(self) -> Any:
         """Return the matrix that adds, for each leaf of the trees, the weights of its cells: leaves by cells."""
-        t, n_leaves, n_scales = self.paths.shape
-        places = self.paths + self.starts[:-1].reshape(t, 1, n_scales)
+        ((_, places),) = self.leaf_places()
+        t, n_leaves, n_scales = places.shape
         ends = np.arange(0, places.size + 1, n_scales)
         return sparse.csr_array((np.ones(places.size), places.ravel(), ends), shape=(t * n_leaves, self.starts[-1]))
 
@@ -71,10 +85,31 @@ class AdaptiveCells(ScaleCells):
         self.starts = fitted.starts[begin : end + 1] - fitted.starts[begin]
         self.shares = np.ones(1, dtype=np.float32)
         self.grows, self.renews, self.paths = end == n, begin == 0, None
+        self._trees = fitted.partitionings
+
+    def trees_and_paths(self) -> list[tuple[IsolationTrees, Any]]:
+        """Return the trees whose cells these are, and the cells of their leaves, in the order of ``starts``."""
+        ladder, lasting, n_scales = self._trees.ladder, self._trees.lasting, self._trees.n_scales
+        found = [(ladder, ladder.paths(n_scales))] if self.renews else []
+        return [*found, (lasting, lasting.paths(1))] if self.grows else found
 
     def of(self, codes: NDArray[Any], threads: int) -> NDArray[Any]:
         """Return the cells of rows."""
         return np.ascontiguousarray(codes[:, self._columns])
+
+
+def leaf_sum(fitted: FittedMap, scales: Scales, weights: NDArray[Any], multiplier: float, divisor: float) -> LeafSum:
+    """Return trees whose leaves have the sums of the weights of their cells, added from coarse to fine like scores."""
+    fitted.check_trees()
+    parts, sums = [], []
+    for trees, places in scale_cells(fitted, scales).leaf_places():
+        flat = trees.flattened(fitted.scaling)
+        total = np.zeros((flat.n_leaves, weights.shape[1]))
+        for of_scale in places[flat.tree_of_leaf, flat.cells].T:
+            total += weights[of_scale]
+        parts.append(flat)
+        sums.append(total)
+    return LeafSum(Trees.joined(parts), np.concatenate(sums), multiplier, divisor)
 
 
 _kept: WeakKeyDictionary[FittedMap, dict[Scales, ScaleCells]] = WeakKeyDictionary()

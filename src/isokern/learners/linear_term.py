@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from isokern.forest import LinearSum
 from isokern.parts import Part, need, need_array
 from isokern.rows import CoreRows, CsrRows, as_scipy, core_rows
 from isokern.scaling import fitted_scaler
@@ -109,6 +110,12 @@ class LinearTerm(Part):
         values = np.hstack([scaled, np.where(is_missing, 0.0, self.constant).astype(np.float32)])
         starts = np.arange(n + 1, dtype=np.int64) * (d + width)
         return CsrRows(values.ravel(), columns.ravel(), starts, self.n_weights - 1)
+
+    def linear_sum(self, weights: NDArray[np.float32]) -> LinearSum:
+        """Return the part of scores that these weights of the features make, (n_weights, n_scores)."""
+        offset = self.offset if len(self.offset) else np.zeros(self.n_columns)
+        limit, constant = _LARGEST * self.constant, np.float32(self.constant)
+        return LinearSum(offset, self.factor, limit, constant, self.categorical, self._n_buckets, weights)
 
     def equals(self, other: LinearTerm | None) -> bool:
         """Return whether another term gives the same features."""

@@ -17,6 +17,8 @@ from isokern.arrays import ForeignRows, is_foreign
 from isokern.checks import all_or_nothing, is_integer, n_threads, private
 from isokern.engines import engine_of, host_table
 from isokern.feature_map import IsolationKernel
+from isokern.forest import Forest
+from isokern.learners.as_forest import as_forest
 from isokern.learners.base_race import BaseRace
 from isokern.learners.candidates import candidates_of, fit_stages, grows, kernel_choice
 from isokern.learners.commits import BLOCK, commit, one_view
@@ -56,6 +58,7 @@ class OnCells:
     _begin_again: Callable[..., None]  # forgets all rows, and draws a map that grows from a batch of them
 
     # Parameters that both learners have, and what they learn about columns.
+    loss: str
     shrinkage: float
     average: bool | str
     evaluation: str
@@ -288,6 +291,16 @@ class OnCells:
         check_is_fitted(self)
         learned = getattr(self, "learned_", None)
         return learned.report() if isinstance(learned, BaseRace) else None
+
+    @one_view
+    def forest(self) -> Forest:
+        """Return the model as it is now as a forest; see :mod:`isokern.forest`."""
+        check_is_fitted(self)
+        if not hasattr(self, "learned_"):
+            rule = "have learned rows, not only buffered them"
+            raise ValueError(f"model must {rule}; got one that waits for {self._n_initial} rows (n_initial).")
+        learned = self.learned_.snapshot()
+        return as_forest(self, learned.model, learned.intercept, learned.answer(self.loss))
 
     def without_rows(self) -> Any:
         """Return a copy that holds no rows of a stream: its map has stopped growing."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isokern.engines import engine_of
+from isokern.forest import Classes
 from isokern.learners.calibration import ScoreWindow, probabilities
 from isokern.learners.classes import ClassBook, ClassWeight
 from isokern.learners.commits import BLOCK, Copies, blocks, can_change, twin, twins
@@ -55,6 +56,20 @@ class ClassScores(Part):
             factor = window.inverse_temperature(len(self.book.labels))
             self.window.take_temperature(window)
         return scores, factor
+
+    def answer(self, loss: str) -> Classes:
+        """Return what scores mean, for a model as a forest."""
+        labels = self.book.labels
+        if len(labels) < 2:
+            raise ValueError(f"model must have learned at least 2 classes; got {labels}.")
+        if loss == "logistic":
+            return Classes(labels, "softmax" if len(labels) == 2 else "sigmoid")
+        return Classes(labels, "softmax", self.window.inverse_temperature(len(labels)))
+
+    @property
+    def intercept(self) -> NDArray[np.float64]:
+        """What is added to scores: nothing."""
+        return np.zeros(len(self.book.labels) if len(self.book.labels) > 2 else 1)
 
     @property
     def n_models(self) -> int:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from isokern import _core
 from isokern.engines import engine_of
+from isokern.forest import Numbers
 from isokern.learners.commits import BLOCK, blocks, can_change, twin, twins
 from isokern.learners.moments import Moments, Table
 from isokern.learners.steps import Steps
@@ -24,6 +25,15 @@ class NumberScores(Part):
 
     model: Any
     moments: Moments
+
+    def answer(self, loss: str) -> Numbers:
+        """Return what scores mean, for a model as a forest."""
+        return Numbers(ascending=loss == "quantile")
+
+    @property
+    def intercept(self) -> NDArray[np.float64]:
+        """What is added to scores: the means of the targets."""
+        return np.broadcast_to(self.moments.means, self.model.n_columns).copy()
 
     @staticmethod
     def check_outputs(moments: Moments, model: Any) -> None:

@@ -14,11 +14,13 @@ from isokern.adaptive_trees import AdaptiveTrees
 from isokern.arrays import like
 from isokern.devices.scores import foreign_scores
 from isokern.fitted_map import FittedMap
+from isokern.forest import LeafSum, LinearSum
 from isokern.learners.classes import Rearrangement
 from isokern.learners.clock import Clock
 from isokern.learners.commits import Copies
-from isokern.learners.features import Features, Scales, scale_cells
+from isokern.learners.features import Features, Scales, leaf_sum, scale_cells
 from isokern.learners.growth import SQUARES_SHARE, Heirs
+from isokern.learners.linear_term import LinearTerm
 from isokern.learners.steps import SCHEDULES, Steps
 from isokern.partitionings import IsolationTrees
 from isokern.parts import Part, need, need_array
@@ -188,6 +190,16 @@ class ScaleWeights(Part):
         # Rows that were learned meanwhile make the fold out of date, and the next call folds anew.
         fold.rounds = before if self.clock.rounds == before else -1
         return fold
+
+    def as_sums(self, fitted: FittedMap, term: LinearTerm | None) -> tuple[LeafSum | None, LinearSum | None]:
+        """Return the parts of scores: of the trees of a map, and of a linear term; None for what there is not."""
+        leaves, linear = None, None
+        if self.values is not None:
+            n_partitionings = (len(scale_cells(fitted, self.scales).starts) - 1) // len(self.scales)
+            leaves = leaf_sum(fitted, self.scales, self.values, 1.0, float(n_partitionings))
+        if self.linear_values is not None and term is not None:
+            linear = term.linear_sum(self.linear_values)
+        return leaves, linear
 
     def current(self) -> Table:
         """Return all weights in one table: those of the cells, then those of the linear term."""

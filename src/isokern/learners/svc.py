@@ -19,6 +19,8 @@ from isokern.arrays import ForeignRows, is_foreign
 from isokern.checks import all_or_nothing, is_number, n_threads
 from isokern.engines import engine_of, host_table
 from isokern.feature_map import IsolationKernel
+from isokern.forest import Classes, Forest
+from isokern.learners.as_forest import as_forest
 from isokern.learners.calibration import probabilities
 from isokern.learners.classes import ClassBook
 from isokern.learners.clock import Clock
@@ -357,6 +359,13 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         engine = engine_of(X)
         found = probabilities(engine.to_host(scores), len(self.classes_), self.inverse_temperature_)
         return engine.to_library(found, scores)
+
+    def forest(self) -> Forest:
+        """Return the model as a forest; see :mod:`isokern.forest`."""
+        check_is_fitted(self, "kernel_")
+        factor = self.inverse_temperature_
+        answer = Classes(self.classes_, None) if factor is None else Classes(self.classes_, "softmax", factor)
+        return as_forest(self, self.model_, self.intercept_, answer)
 
     @property
     def classes_(self) -> NDArray[Any]:

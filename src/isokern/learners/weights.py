@@ -10,9 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isokern import _core
+from isokern.fitted_map import FittedMap
+from isokern.forest import LeafSum
 from isokern.learners.classes import Rearrangement
 from isokern.learners.clock import Clock
 from isokern.learners.commits import Copies, copy_arrays, twins
+from isokern.learners.features import leaf_sum
 from isokern.learners.steps import averages, schedule_of
 from isokern.learners.targets import Weights
 from isokern.parts import Part, is_count, need, need_array
@@ -92,6 +95,13 @@ class CellWeights(Part):
     def table(self) -> Table:
         """Return the weights that predict, up to ``factor``."""
         return self.values if self.sums is None else self.clock.scale_sum * self.values - self.sums
+
+    def as_sums(self, fitted: FittedMap, term: Any = None) -> tuple[LeafSum, None]:
+        """Return the scores as sums over the trees of a map; a mean over the rounds is folded into the leaves."""
+        t = float(len(self.starts) - 1)
+        if self.sums is None:
+            return leaf_sum(fitted, (0,), self.values, self.clock.scale, t), None
+        return leaf_sum(fitted, (0,), self.table(), 1.0, max(1, self.clock.rounds) * t), None
 
     def current(self) -> Table:
         """Return the latest weights, even if their mean predicts."""
@@ -181,6 +191,10 @@ class SupportVectors(Part):
         _core.score_dual(cells, self.starts, self.cells, self.n, self.values, self.sums, self.clock, scores, threads)
         copy_arrays(copies or [])
         return scores
+
+    def as_sums(self, fitted: FittedMap, term: Any = None) -> tuple[LeafSum, None]:
+        """Raise ValueError: support vectors do not give the leaves of trees values."""
+        raise ValueError('evaluation must be "primal", so that cells have weights; got "dual".')
 
     def rearrange(self, change: Rearrangement) -> Self:
         """Return the model with rearranged columns."""
