@@ -77,7 +77,7 @@ _RENAMED = {
 }
 _NAMED = (
     *("label", "columns", "drop", "types", "dates", "separator"),
-    *("partitioning", "scale", "device", "metrics", "protocol"),
+    *("partitioning", "scale", "device", "metrics", "protocol", "prefix"),
 )
 _VALUE = r"""\[[^\]]*\]|\{[^}]*\}|"[^"]*"|'[^']*'|[\w.]+"""
 

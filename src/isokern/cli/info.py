@@ -17,7 +17,7 @@ from isokern.cli._input import label_text
 from isokern.cli._show import drifts_text, print_facts, print_table, results
 from isokern.container import writer_of
 
-_PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow", "backports.zstd", "matplotlib", "torch", "dask")
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow", "backports.zstd", "matplotlib", "onnx", "torch", "dask")
 _MOST_CLASSES, _MOST_COLUMNS, _MOST_CATEGORIES = 10, 30, 20
 _LONGEST_NAME = 40
 
