@@ -11,7 +11,10 @@ import pytest
 DOCS = Path(__file__).parents[1] / "docs"
 
 
-@pytest.mark.parametrize("page", ["adaptive.md", "imbalance.md", "progress.md", "race.md", "streams.md", "tables.md"])
+PAGES = ["adaptive", "export", "imbalance", "progress", "race", "serving", "streams", "tables"]
+
+
+@pytest.mark.parametrize("page", [f"{name}.md" for name in PAGES])
 def test_the_examples_of_a_page_run(page):
     text = "\n".join(re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), flags=re.DOTALL))
     examples = doctest.DocTestParser().get_doctest(text, {}, page, page, 0)
