@@ -149,6 +149,12 @@ def test_rivals_and_other_objects_are_refused():
             to_onnx(model)
 
 
+def test_a_model_on_a_cluster_is_refused_with_a_cure():
+    distributed = pytest.importorskip("isokern.distributed")
+    with pytest.raises(ValueError, match=r"got a DaskIKOGDClassifier. Export what its to_local returns\."):
+        to_onnx(distributed.DaskIKOGDClassifier())
+
+
 def test_models_beyond_the_limit_of_the_format_are_refused(monkeypatch):
     monkeypatch.setattr(onnx_writer, "_LARGEST_FILE", 1000)
     with pytest.raises(ValueError, match="model must take less than 2 GiB as ONNX; it would take about"):

@@ -125,6 +125,14 @@ def test_a_stream_that_only_buffers_rows_is_refused():
         model.forest()
 
 
+def test_a_kernel_that_was_refitted_is_refused():
+    kernel = IsolationKernel(n_cells=16, **FEW).fit(numbers())
+    model = IKOGDClassifier(kernel=kernel).fit(numbers(), sides())
+    kernel.set_params(n_cells=8).fit(numbers())
+    with pytest.raises(ValueError, match="kernel must stay as it was when learning began; got one that was refitted"):
+        model.forest()
+
+
 def test_a_stream_of_one_class_is_refused():
     model = IKOGDClassifier(**FEW).partial_fit(numbers(), np.zeros(len(numbers())))
     with pytest.raises(ValueError, match="model must have learned at least 2 classes; got"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +15,15 @@ httpx = pytest.importorskip("httpx")
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 FOLDER = Path(__file__).parents[1] / "benchmarks"
-if not FOLDER.exists():
-    pytest.skip("there are no benchmarks beside the tests", allow_module_level=True)
-sys.path.insert(0, str(FOLDER))
-try:
-    import serving
-finally:
-    sys.path.remove(str(FOLDER))
+
+
+@pytest.fixture
+def serving(monkeypatch):
+    """Return the module that starts a server and asks it."""
+    if not FOLDER.exists():
+        pytest.skip("there are no benchmarks beside the tests")
+    monkeypatch.syspath_prepend(FOLDER)
+    return import_module("serving")
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +39,7 @@ def model_path(rows, tmp_path):
     return tmp_path / "model.isokern"
 
 
-def test_a_served_model_answers_like_the_model(rows, model_path):
+def test_a_served_model_answers_like_the_model(serving, rows, model_path):
     X, _ = rows
     with serving.served(model_path) as url:
         _, labels = serving.ask(url, X[:20])
@@ -47,7 +49,7 @@ def test_a_served_model_answers_like_the_model(rows, model_path):
     assert answer["probability"] == model.predict_proba([[np.nan, 0.0, 1.0]]).max()
 
 
-def test_many_readers_are_answered_while_the_model_learns(rows, model_path):
+def test_many_readers_are_answered_while_the_model_learns(serving, rows, model_path):
     X, y = rows
     with serving.served(model_path) as url:
         times, n_seen = serving.latencies(url, np.split(X[:80], 4), (X[500:], y[500:]))
@@ -58,7 +60,7 @@ def test_many_readers_are_answered_while_the_model_learns(rows, model_path):
     assert np.array_equal(saved.decision_function(X), twin.decision_function(X))
 
 
-def test_wrong_requests_get_the_message_of_the_library(rows, model_path):
+def test_wrong_requests_get_the_message_of_the_library(serving, rows, model_path):
     with serving.served(model_path) as url:
         short = httpx.get(f"{url}/predict", params={"row": [1.0]})
         infinite = httpx.get(f"{url}/predict", params={"row": ["inf", "0", "1"]})

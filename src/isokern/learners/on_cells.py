@@ -214,11 +214,10 @@ class OnCells:
 
     def _mapped(self, rows: Any) -> Any:
         """Return validated rows in the form that the model learns: cells, or features of several kinds."""
+        self._check_same_map()
         fitted = self.kernel_.map_
         if not isinstance(self.learned_, BaseRace):
-            check_same_map(fitted, self.learned_.model.starts)
             return self.kernel_.apply_rows(rows)
-        self._check_same_map()
         codes = self.kernel_.code_rows(rows) if any(model.scales for model in self.learned_.models) else None
         source = rows.X if isinstance(rows, ForeignRows) else None
         table = rows if source is None or self.takes_cells else host_table(rows)
@@ -226,6 +225,8 @@ class OnCells:
 
     def _check_same_map(self) -> None:
         """Raise ValueError if the kernel, which the user may hold too, has been refitted to other cells."""
+        if not isinstance(self.learned_, BaseRace):
+            return check_same_map(self.kernel_.map_, self.learned_.model.starts)
         try:
             self.learned_.check_map(self.kernel_.map_, self.linear_term_)
         except ValueError:
@@ -235,7 +236,7 @@ class OnCells:
         """Return validated cells in the form that the model learns."""
         fitted = self.kernel_.map_
         if not isinstance(self.learned_, BaseRace):
-            check_same_map(fitted, self.learned_.model.starts)
+            self._check_same_map()
             return cells
         if getattr(self, "growth_", None) is not None:
             raise ValueError(_GROWING)
@@ -299,6 +300,7 @@ class OnCells:
         if not hasattr(self, "learned_"):
             rule = "have learned rows, not only buffered them"
             raise ValueError(f"model must {rule}; got one that waits for {self._n_initial} rows (n_initial).")
+        self._check_same_map()
         learned = self.learned_.snapshot()
         return as_forest(self, learned.model, learned.intercept, learned.answer(self.loss))
 

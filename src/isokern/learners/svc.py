@@ -360,6 +360,7 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         found = probabilities(engine.to_host(scores), len(self.classes_), self.inverse_temperature_)
         return engine.to_library(found, scores)
 
+    @one_view
     def forest(self) -> Forest:
         """Return the model as a forest; see :mod:`isokern.forest`."""
         check_is_fitted(self, "kernel_")
