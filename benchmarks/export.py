@@ -24,28 +24,32 @@ from measuring import Page, circumstances, environment, table_head, table_line, 
 from isokern import IKOGDClassifier, IKOGDRegressor
 from isokern.export import to_c, to_onnx
 
-N_TRAIN, N_COLUMNS, BLOCK = 20_000, 10, 50_000
+N_TRAIN, N_TREES, N_COLUMNS, BLOCK = 5_000, 25, 10, 50_000
 TOLERANCE = 1e-5
 MODELS = {
-    "two classes": lambda X: IKOGDClassifier(n_partitionings=50, random_state=0).fit(X, X[:, 0] * X[:, 1] > 0),
-    "seven classes": lambda X: IKOGDClassifier(n_partitionings=50, random_state=0).fit(
+    "two classes": lambda X: IKOGDClassifier(n_partitionings=N_TREES, random_state=0).fit(X, X[:, 0] * X[:, 1] > 0),
+    "seven classes": lambda X: IKOGDClassifier(n_partitionings=N_TREES, random_state=0).fit(
         X, np.digitize(X[:, 0] * X[:, 1], np.linspace(-1, 1, 6))
     ),
-    "regressor": lambda X: IKOGDRegressor(n_partitionings=50, random_state=0).fit(X, 100 * np.sin(X[:, 0]) * X[:, 1]),
+    "regressor": lambda X: IKOGDRegressor(n_partitionings=N_TREES, random_state=0).fit(
+        X, 100 * np.sin(X[:, 0]) * X[:, 1]
+    ),
 }
 
 
-def hard_rows(rng, model, n):
-    """Return float32 rows, a tenth of whose numbers are at thresholds of the model's trees or next to them."""
+def thresholds_of(model):
+    """Return the thresholds of a model's trees as float32, by column."""
+    trees = model.forest().leaves.trees
+    return [trees.threshold[~trees.is_leaf & (trees.column == j)].astype(np.float32) for j in range(N_COLUMNS)]
+
+
+def hard_rows(rng, thresholds, n):
+    """Return float32 rows, a tenth of whose numbers are at thresholds of a model's trees or next to them."""
     X = rng.normal(size=(n, N_COLUMNS)).astype(np.float32)
-    leaves = model.forest().leaves
-    if leaves is not None:
-        trees = leaves.trees
-        for j in range(N_COLUMNS):
-            at = trees.threshold[~trees.is_leaf & (trees.column == j)].astype(np.float32)
-            rows = rng.choice(n, n // 10, replace=False)
-            near = rng.choice(at, len(rows))
-            X[rows, j] = np.nextafter(near, near + rng.integers(-1, 2, len(rows)).astype(np.float32))
+    for j, at in enumerate(thresholds):
+        rows = rng.choice(n, n // 10, replace=False)
+        near = rng.choice(at, len(rows))
+        X[rows, j] = np.nextafter(near, near + rng.integers(-1, 2, len(rows)).astype(np.float32))
     return X
 
 
@@ -123,7 +127,7 @@ def compare(name, n_rows, page):
     """Compare the exports of one model; return the rows of the table."""
     rng = np.random.default_rng(0)
     model = Model(MODELS[name](rng.normal(size=(N_TRAIN, N_COLUMNS)).astype(np.float32)))
-    sessions = {}
+    sessions, thresholds = {}, thresholds_of(model.model)
     for dtype in ("float32", "float64"):
         content = to_onnx(model.model, dtype=dtype).SerializeToString()
         sessions[dtype] = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
@@ -132,7 +136,7 @@ def compare(name, n_rows, page):
     with tempfile.TemporaryDirectory() as folder:
         c_scores = compiled(model.model, Path(folder))
         for begin in range(0, n_rows, BLOCK):
-            X = hard_rows(rng, model.model, min(BLOCK, n_rows - begin))
+            X = hard_rows(rng, thresholds, min(BLOCK, n_rows - begin))
             started = time.perf_counter()
             expected = model.scores(X)
             seconds["model"] += time.perf_counter() - started

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from isokern import __version__
 from isokern.export import c_templates as templates
-from isokern.forest import N_PARTS, CellForest, Classes, Forest, LinearSum, Trees
+from isokern.forest import N_PARTS, CellForest, Classes, Forest, LinearSum, Numbers, Trees
 
 FIRST_LINE = "/* Written by isokern"  # how a file of this format begins
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-+.,:;()=<>")
@@ -63,8 +63,8 @@ def _model(forest: Forest) -> dict[str, Any]:
         n_bytes += 4 * forest.linear.weights.size + 16 * forest.n_columns
     texts.append(_scores(forest))
     answer = _class_answer(forest.answer) if isinstance(forest.answer, Classes) else _number_answer(forest)
-    kind = f"a model with {forest.n_scores} score" + ("s" if forest.n_scores > 1 else "")
-    facts = _facts(kind, forest.n_columns, forest.names, forest.categorical)
+    kind = "classifier" if isinstance(forest.answer, Classes) else "regressor"
+    facts = _facts(f"a {kind}", forest.n_columns, forest.names, forest.categorical)
     return facts | answer | {"n_bytes": n_bytes, "texts": [*texts, *answer["texts"]]}
 
 
@@ -74,7 +74,7 @@ def _facts(kind: str, n_columns: int, names: list[str] | None, categorical: NDAr
     if names is not None and n_columns <= _MOST_NAMES:
         listed = "\n\n   Columns:" + "".join(f"\n   {k} {_string(name)}" for k, name in enumerate(names))
     if len(categorical):
-        listed += f"\n\n   Columns {', '.join(map(str, categorical))} hold categories: @_category(name), or NAN."
+        listed += f"\n\n   Categories, as @_category(name), are in columns: {', '.join(map(str, categorical))}."
     return {
         "kind": kind,
         "n_columns": n_columns,
@@ -211,7 +211,7 @@ def _label_table(labels: NDArray[Any]) -> tuple[str, str]:
 
 def _number_answer(forest: Forest) -> dict[str, Any]:
     n = forest.n_scores
-    is_sorted = n > 1 and getattr(forest.answer, "ascending", False)
+    is_sorted = n > 1 and isinstance(forest.answer, Numbers) and forest.answer.ascending
     predict = templates.PREDICT_QUANTILES if is_sorted else templates.PREDICT_NUMBERS
     prototypes = [
         f"void @_scores(const double *row, double *scores); /* scores: {n} */",
