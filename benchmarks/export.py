@@ -14,12 +14,11 @@ import ctypes
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
 import onnxruntime
-from measuring import Page, circumstances, environment, table_head, table_line, warn_if_busy
+from measuring import Page, circumstances, environment, table_head, table_line
 
 from isokern import IKOGDClassifier, IKOGDRegressor
 from isokern.export import to_c, to_onnx
@@ -132,27 +131,19 @@ def compare(name, n_rows, page):
         content = to_onnx(model.model, dtype=dtype).SerializeToString()
         sessions[dtype] = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
     found = {f"ONNX, {dtype}": Difference() for dtype in sessions} | {"C": Difference()}
-    seconds = dict.fromkeys(found, 0.0) | {"model": 0.0}
     with tempfile.TemporaryDirectory() as folder:
         c_scores = compiled(model.model, Path(folder))
         for begin in range(0, n_rows, BLOCK):
             X = hard_rows(rng, thresholds, min(BLOCK, n_rows - begin))
-            started = time.perf_counter()
             expected = model.scores(X)
-            seconds["model"] += time.perf_counter() - started
             for dtype, session in sessions.items():
-                started = time.perf_counter()
                 scores, labels = run_onnx(session, X.astype(dtype), model.is_classifier)
-                seconds[f"ONNX, {dtype}"] += time.perf_counter() - started
                 found[f"ONNX, {dtype}"].add(model, scores, labels, expected)
-            started = time.perf_counter()
             scores = c_scores(X, expected.shape[1])
-            seconds["C"] += time.perf_counter() - started
             found["C"].add(model, scores, model.predict_scores(scores) if model.is_classifier else None, expected)
     for form, difference in found.items():
-        ratio = seconds[form] / seconds["model"]
         shown = (difference.n_unequal, f"{difference.largest:.1e}", difference.n_labels, difference.n_close_labels)
-        page.add(table_line(name, form, f"{difference.n_rows:,}", *shown, difference.n_close, f"{ratio:.2f}"))
+        page.add(table_line(name, form, f"{difference.n_rows:,}", *shown, difference.n_close))
     return found
 
 
@@ -170,14 +161,13 @@ def main():
     parser.add_argument("--save", help="write this file, with .md and .json")
     options = parser.parse_args()
     record, page = environment(), Page()
-    warn_if_busy(record)
     page.add("# Exported models beside the model they come from\n")
     page.add(f"`python benchmarks/export.py`: {circumstances(record)} ONNX Runtime {onnxruntime.__version__}.\n")
     unequal, close = "scores not the same bytes", "rows with a margin up to 1e-5"
     labels = ("other labels, margin above 1e-5", "other labels, margin up to 1e-5")
-    page.add(table_head("model", "export", "rows", unequal, "largest difference", *labels, close, "time / model's"))
+    page.add(table_head("model", "export", "rows", unequal, "largest difference", *labels, close))
     found = {name: compare(name, options.rows, page) for name in MODELS}
-    page.add("\nDifferences of the regressor are in standard deviations of its predictions. C uses one thread.")
+    page.add("\nDifferences of the regressor are in standard deviations of its predictions.")
     if options.save:
         rows = [vars(part) | {"model": m, "export": form} for m, forms in found.items() for form, part in forms.items()]
         page.save(options.save, record | {"rows": rows})
