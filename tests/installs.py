@@ -21,6 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
+WHEEL = "*-cp311-*.whl" if sys.version_info < (3, 12) else "*-abi3-*.whl"
 SUITES = {(3, 11): "bookworm", (3, 13): "trixie"}  # releases of Debian, by their Python
 
 LIBRARY = """
@@ -106,7 +107,7 @@ def is_usable(name: str) -> bool:
     what, others, program = CASES[name]
     with tempfile.TemporaryDirectory() as folder:
         python = Path(folder, "venv", "Scripts" if os.name == "nt" else "bin", "python")
-        what = what.format(wheel=built("*.whl"), sdist=built("*.tar.gz"), root=ROOT)
+        what = what.format(wheel=built(WHEEL), sdist=built("*.tar.gz"), root=ROOT)
         commands = (
             [sys.executable, "-m", "venv", Path(folder, "venv")],
             [python, "-m", "pip", "install", "-qq", "--disable-pip-version-check", what, *others],
@@ -125,7 +126,7 @@ def works_in_debian() -> bool:
         inside = ["chroot", system, "sh", "-euc"]
         commands = (
             ["mmdebstrap", "--quiet", "--variant=apt", "--include=python3-venv", suite, system],
-            [sys.executable, "-m", "pip", "download", "-qq", "--only-binary=:all:", "--dest", wheels, built("*.whl")],
+            [sys.executable, "-m", "pip", "download", "-qq", "--only-binary=:all:", "--dest", wheels, built(WHEEL)],
             [*inside, "for name in cc gcc c++ g++ clang; do ! command -v $name; done"],
             [*inside, "python3 -m venv /venv; /venv/bin/pip install -qq --no-index --find-links /wheels isokern"],
             [*inside, 'cd /tmp; /venv/bin/python -c "$0"', LIBRARY + WITHOUT_COMMAND_LINE],
@@ -134,10 +135,10 @@ def works_in_debian() -> bool:
 
 
 def built(pattern: str) -> Path:
-    """Return the newest file in ``dist/`` of this kind that this Python can use."""
+    """Return the newest file in ``dist/`` with such a name."""
     files = sorted(DIST.glob(pattern), key=lambda path: path.stat().st_mtime)
     if not files:
-        sys.exit(f"{DIST} must contain a {pattern} file. Run make wheel.")
+        sys.exit(f"{DIST} must contain a file {pattern}. Run make wheel with this Python.")
     return files[-1]
 
 
