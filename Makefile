@@ -8,8 +8,8 @@ SHELL := bash
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-core test-gpu test-oldest test-recipes fuzz crash sanitize tsan coverage lint format bench \
-    bench-gpu scaling wheel installs cross clean
+.PHONY: help demo announce-demo test test-core test-gpu test-oldest test-recipes fuzz crash sanitize tsan coverage lint format \
+    bench bench-gpu scaling wheel installs cross clean
 
 PYTHON ?= python3
 # Each interpreter has its own environment, so that switching between them rebuilds nothing.
@@ -22,8 +22,13 @@ BUILD := pyproject.toml CMakeLists.txt $(CPP)
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
-demo: $(VENV)/.installed-cli  ## run the demo
+demo: announce-demo $(VENV)/.installed-cli  ## run the demo
 	@$(BIN)/isokern demo
+
+announce-demo:
+	@[ -e $(VENV)/.installed-cli ] || printf '%s\n' \
+	    "First, this downloads Python packages and compiles isokern, all into $(VENV) (about 650 MB; 'make clean' removes it)." \
+	    "Compiling takes about 4 minutes on one core, 2 on two. Then the demo runs for about a minute."
 
 test: $(VENV)/.installed-test  ## run the tests and doctests
 	@$(MAKE) --no-print-directory test-core
