@@ -21,8 +21,7 @@ from measuring import Page, circumstances, environment, table_head, table_line, 
 
 DATA = (*COMMON, "covertype, 10,000 rows", "covertype")
 QUICK_DATA = ("churn", "iris")
-# n_rows: most training and test rows; slow: seconds after which one seed is enough; limit: seconds of a learner. These
-# limits keep a run of all data sets to about a quarter of an hour on two cores.
+# n_rows: most training and test rows; slow: seconds after which one seed is enough; limit: seconds of a learner
 FULL = {"n_rows": None, "seeds": 3, "slow": 2, "limit": 40}
 QUICK = {"n_rows": 3000, "seeds": 1, "slow": 2, "limit": 60}
 INTRODUCTION = f"""\
