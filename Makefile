@@ -2,14 +2,15 @@
 #   make test PYTHON=python3.12 ARGS="-k voronoi"
 #   make bench ARGS="--compare docs/results/peers.json"
 #   make fuzz MINUTES=10 ARGS=models
+#   make docs ARGS="-D plot_gallery=0"
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo announce-demo test test-core test-gpu test-oldest test-recipes fuzz crash sanitize tsan coverage lint format \
-    bench bench-gpu scaling wheel installs cross clean
+.PHONY: help demo announce-demo test test-core test-gpu test-oldest test-recipes fuzz crash sanitize tsan coverage lint \
+    format docs bench bench-gpu scaling wheel installs cross clean
 
 PYTHON ?= python3
 # Each interpreter has its own environment, so that switching between them rebuilds nothing.
@@ -121,6 +122,11 @@ format: $(VENV)/.installed-lint  ## format the sources
 	$(BIN)/ruff format
 	@$(BIN)/clang-format -i $(CPP)
 
+# Warnings are errors. ARGS are those of sphinx-build: "-D plot_gallery=0" does not run the examples of the gallery.
+docs: $(VENV)/.installed-docs  ## build the documentation into docs/_build/html; needs no network
+	@$(BIN)/sphinx-build -b html -W --keep-going -q -d docs/_build/doctrees $(ARGS) docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
 # Only complete runs update the pages in docs/results; with ARGS, output goes where ARGS says.
 bench: $(VENV)/.installed-bench  ## benchmark against other libraries; writes docs/results/peers.md and .json
 	@$(BIN)/python benchmarks/peers.py $(or $(ARGS),--save docs/results/peers)
@@ -146,7 +152,7 @@ cross: $(VENV)/.cross-tools  ## compile the core for other platforms; run its te
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/cross.py $(ARGS)
 
 clean:  ## remove everything that these targets create
-	rm -rf build dist fuzz-found .venv .venv-* .*_cache .hypothesis
+	rm -rf build dist docs/_build docs/examples docs/project docs/reference fuzz-found .venv .venv-* .*_cache .hypothesis
 
 # Build tools stay installed and builds are not isolated, so that recompiling only compiles what changed.
 $(VENV)/.tools: pyproject.toml

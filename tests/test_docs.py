@@ -1,22 +1,181 @@
-"""Run the examples of the documentation pages."""
+"""Test the documentation: its examples run, its links lead somewhere, and its references are complete."""
 
 from __future__ import annotations
 
 import doctest
+import importlib.util
 import re
+import shlex
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).parents[1] / "docs"
+import isokern
+from command_line import succeed
+from isokern.cli._app import app
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+GENERATED = {"_build", "examples", "project", "reference"}
+PAGES = sorted(page for page in DOCS.rglob("*.md") if page.relative_to(DOCS).parts[0] not in GENERATED)
+TEXTS = [
+    *PAGES,
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "cpp/README.md")),
+]
+
+# Examples without prompts are run elsewhere, or need what a test does not have.
+NOT_RUN_HERE = {
+    "index.md": "names rows that it does not make",
+    "devices.md": "needs a GPU",
+    "distributed.md": "tests/test_distributed.py",
+    "recipes/ray.md": "make test-recipes",
+    "recipes/spark.md": "make test-recipes",
+    "threads.md": "waits for Ctrl-C",
+}
 
 
-PAGES = ["adaptive", "export", "imbalance", "progress", "race", "serving", "streams", "tables"]
+def load_generator():
+    """Return docs/pages.py, which is no part of the package."""
+    spec = importlib.util.spec_from_file_location("pages", DOCS / "pages.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-@pytest.mark.parametrize("page", [f"{name}.md" for name in PAGES])
-def test_the_examples_of_a_page_run(page):
-    text = "\n".join(re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), flags=re.DOTALL))
-    examples = doctest.DocTestParser().get_doctest(text, {}, page, page, 0)
+pages = load_generator()
+
+
+def name_of(page):
+    return page.relative_to(ROOT if page.parent in {ROOT, ROOT / "cpp"} else DOCS).as_posix()
+
+
+def python_of(page):
+    return "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if python_of(page)], ids=name_of)
+def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
+    if name_of(page) in NOT_RUN_HERE:
+        assert ">>>" not in python_of(page)
+        return
+    monkeypatch.chdir(tmp_path)
+    examples = doctest.DocTestParser().get_doctest(python_of(page), {}, page.name, str(page), 0)
     assert examples.examples
-    assert doctest.DocTestRunner().run(examples).failed == 0
+    assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(examples).failed == 0
+
+
+def test_the_commands_of_the_first_page_run(tmp_path):
+    text = (DOCS / "start.md").read_text()
+    (table,) = re.findall(r">>> (from sklearn.datasets import load_wine)\n>>> (.*)\n", text)
+    (commands,) = re.findall(r"```console\n(.*?)```", text, flags=re.DOTALL)
+    exec("\n".join(table).replace("wine.csv", str(tmp_path / "wine.csv")), {})
+    for line in commands.splitlines():
+        succeed(tmp_path, *shlex.split(line)[1:])
+    assert len((tmp_path / "predicted.txt").read_text().splitlines()) == 178
+
+
+def commands_in(page):
+    """Return the commands of a page, those in a pipe included, as lists of words."""
+    blocks = re.findall(r"```(?:console)?\n(.*?)```|((?:^ {4}.*\n)+)", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    lines = [line.split("#")[0] for block in blocks for line in "".join(block).splitlines()]
+    return [shlex.split(part) for line in lines for part in line.split("|") if part.split()[:1] == ["isokern"]]
+
+
+@pytest.mark.parametrize("page", [page for page in TEXTS if commands_in(page)], ids=name_of)
+def test_commands_in_a_page_exist_with_their_options(page):
+    known = pages.commands(app)
+    for words in commands_in(page):
+        name = next(name for name in known if words[1 : 1 + len(name.split())] == name.split())
+        options = {
+            option for parameter in known[name].params for option in (*parameter.opts, *parameter.secondary_opts)
+        }
+        assert {word.split("=")[0] for word in words if word.startswith("-") and word != "-"} <= {*options, "--help"}
+
+
+# ----------------------------------------------------------------------------------------------- links
+
+
+def anchors_of(text):
+    """Return the anchors of the headings of a page, as GitHub and MyST make them."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), flags=re.MULTILINE)
+    given = re.findall(r'<a id="([\w-]+)"></a>', text)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings} | {*given}
+
+
+def links_of(page):
+    found = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL))
+    return [link for link in found if not link.startswith("http")]
+
+
+@pytest.mark.parametrize("page", [page for page in TEXTS if links_of(page)], ids=name_of)
+def test_links_of_a_page_lead_to_files_and_headings_that_exist(page):
+    on_site = {DOCS / name for name in pages.generated()}
+    for link in links_of(page):
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        assert target.exists() or target in on_site, link
+        if anchor:
+            assert anchor in anchors_of(target.read_text()), link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_the_site_leads_to_every_page(page):
+    listed = {entry for one in PAGES for entry in toctree_of(one)}
+    is_listed = any(page.match(f"{entry}.md") for entry in listed)
+    assert is_listed or page.name == "index.md" or "paper" in page.parts
+
+
+def test_the_site_lists_only_pages_that_exist():
+    to_come = {"export", "serving", "explain"}
+    on_site = {(DOCS / name).with_suffix("") for name in pages.generated()} | {DOCS / "examples" / "index"}
+    for page in PAGES:
+        for entry in toctree_of(page):
+            is_found = any(page.parent.glob(f"{entry}.md")) or page.parent / entry in on_site
+            assert is_found or entry in to_come, entry
+
+
+def toctree_of(page):
+    blocks = re.findall(r"```{toctree}\n(.*?)```", page.read_text(), flags=re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines() if line and not line.startswith(":")]
+    return [line.rpartition("<")[2].rstrip(">") for line in lines]
+
+
+# ------------------------------------------------------------------------------------------- references
+
+
+def test_the_reference_groups_every_public_name_of_the_package_once():
+    assert sorted(name for names in pages.GROUPS.values() for name in names) == sorted(isokern.__all__)
+
+
+def test_the_reference_has_every_public_module():
+    folder = Path(isokern.__file__).parent
+    packages = {path.name for path in folder.iterdir() if (path / "__init__.py").exists()}
+    modules = {path.stem for path in folder.glob("[a-z]*.py") if "\n__all__ = " in path.read_text()}
+    internal = {"cli", "devices", "learners"}
+    assert {f"isokern.{name}" for name in (packages | modules) - internal} == set(pages.public_modules()) - {"isokern"}
+
+
+@pytest.mark.parametrize("module", pages.public_modules())
+def test_every_public_name_has_a_page_and_a_line_in_the_index(module):
+    index, written = pages.api_index(), pages.generated()
+    for name in import_module(module).__all__:
+        assert f"   {module}.{name}\n" in index
+        assert f":: {name}\n" in written[f"reference/{module}.{name}.rst"]
+        assert getattr(import_module(module), name).__doc__ or f"{module}.{name}" in pages.CONSTANTS
+
+
+def test_the_command_line_reference_has_every_command_and_option():
+    text = pages.command_reference()
+    for name, command in pages.commands(app).items():
+        (section,) = re.findall(rf"^## isokern {name}$(.*?)(?=^## |\Z)", text, flags=re.DOTALL | re.MULTILINE)
+        for parameter in command.params:
+            for option in parameter.opts if parameter.param_type_name == "option" else [parameter.name.upper()]:
+                assert f"`{option}`" in section
+
+
+@pytest.mark.parametrize("example", sorted(DOCS.glob("gallery/*.py")), ids=lambda path: path.stem)
+def test_examples_of_the_gallery_need_neither_a_network_nor_shared_data(example):
+    text = example.read_text()
+    assert not re.search(r"fetch_|load_dataset|https?://|ISOKERN_DATA", text)
+    assert "plt.show()" in text

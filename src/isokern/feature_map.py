@@ -39,7 +39,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         Isolation trees, Voronoi cells (of the nearest sampled point in Euclidean distance), or your own object with
         ``fit(X, rng)``, ``apply(X)`` and ``n_cells_``; see the example below. An object that offers scales also has
         ``n_scales_``; its ``n_cells_`` lists the numbers of cells from coarse to fine, and its ``apply`` returns an
-        array of shape (n, n_scales_).
+        array of shape ``(n, n_scales_)``.
     n_partitionings : int, default=100
         Number of partitionings, the paper's t. Time and memory are proportional to it; noise falls with its square
         root.
@@ -91,7 +91,8 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
     -----
     A tree sends each category to a random side of a split, by a hash of its name and of the split, so categories that
     come after ``fit`` need no care and cost no memory. Names are compared as text: 1 and 1.0 are "1", True is "true". A
-    missing category is a category of its own. A missing number goes to a random side of each split.
+    missing category is a category of its own. A missing number goes to the side of a split where most of the sampled
+    points are.
 
     With several scales, a row has one cell at each scale of each partitioning; l = 0 is the coarsest scale. In a tree,
     it is the first node on the row's path that holds at most n_cells / 4^(l + 1) of the sampled points, or else the
@@ -233,7 +234,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        cells : ndarray of shape (n, n_partitionings * n_scales_)
+        cells : ndarray of shape (n, n_partitionings * n_scales)
             Cell numbers from 0, in the smallest unsigned dtype that fits: partitioning by partitioning, the scales of
             each from coarse to fine.
         """

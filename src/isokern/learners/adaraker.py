@@ -36,13 +36,13 @@ class AdaRakerClassifier(RivalClassifier):
     Parameters
     ----------
     bandwidths : sequence of float, default=(2**-10, ..., 2**5)
-        sigma of the kernels exp(-sigma^2 |x - z|^2 / 2). All kernels share the random directions.
+        sigma of the kernels ``exp(-sigma^2 |x - z|^2 / 2)``. All kernels share the random directions.
     n_directions : int, default=50
         Number D of orthogonal random directions; each kernel has 2 D features.
     learning_rate : float, default=0.5
         eta_0: the expert of intervals of length L takes steps of eta_0 / sqrt(L), at most 0.5.
     shrinkage : float, default=5e-4
-        Strength lambda of the L2 penalty lambda |theta|^2.
+        Strength lambda of the L2 penalty ``lambda |theta|^2``.
     restart : {"warm", "cold"}, default="warm"
         Whether an expert keeps its weights when a new interval starts.
     scale, n_passes, shuffle, class_weight, n_initial, n_jobs, random_state

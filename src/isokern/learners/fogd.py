@@ -34,8 +34,8 @@ class FOGDClassifier(RivalClassifier):
     kernel : {"gaussian", "laplacian"}, default="gaussian"
         Kernel to approximate.
     gamma : float or "data", default="data"
-        Inverse bandwidth: exp(-gamma |x - z|^2) or exp(-gamma |x - z|_1). "data" means one over the mean of that
-        distance over random pairs of rows.
+        Inverse bandwidth: ``exp(-gamma |x - z|^2)`` or ``exp(-gamma |x - z|_1)``. "data" means one over the mean of
+        that distance over random pairs of rows.
     n_frequencies : int, default=400
         Number of frequencies; there are twice as many features.
     features : {"plain", "orthogonal"}, default="plain"

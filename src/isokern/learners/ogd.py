@@ -36,8 +36,8 @@ class OGDClassifier(RivalClassifier):
         and returns the kernel matrix. An IsolationKernel is used in its dual form: the scores of
         :class:`IKOGDClassifier` at a higher cost.
     gamma : float or "data", default="data"
-        Inverse bandwidth: exp(-gamma |x - z|_1), exp(-gamma |x - z|^2), (gamma x.z + coef0)^degree. "data" means one
-        over the mean distance of random pairs of rows; for the polynomial kernel, over the mean squared norm.
+        Inverse bandwidth: ``exp(-gamma |x - z|_1)``, ``exp(-gamma |x - z|^2)``, ``(gamma x.z + coef0)^degree``. "data"
+        means one over the mean distance of random pairs of rows; for the polynomial kernel, over the mean squared norm.
     n_cells : int or None, default=None
         psi of the paper: gamma = ln(psi) / d for the Laplacian kernel. With very many columns d, that kernel is nearly
         constant, and "data" works better.
@@ -51,8 +51,8 @@ class OGDClassifier(RivalClassifier):
     budget : int or None, default=None
         Maximum number of support vectors per score; None keeps all.
     strategy : {"random", "forgetron", "projectron", "projectron++", "bpas", "bogd"}, default="bpas"
-        How to stay within the budget, see :mod:`isokern.learners.budgets`. Polynomial, chi2 and intersection kernels
-        are then normalised to k(x, x) = 1, as budgets require; a function must do so itself.
+        How to stay within the budget, see the notes. Polynomial, chi2 and intersection kernels are then normalised to
+        k(x, x) = 1, as budgets require; a function must do so itself.
     loss : {"hinge", "squared_hinge", "logistic"}, default="hinge"
         Loss function of a score; with a budget or a function, only "hinge".
     learning_rate : float, default=0.5
@@ -85,6 +85,13 @@ class OGDClassifier(RivalClassifier):
         Number of rows that changed the model.
     n_rows_seen_ : int
         Number of rows learned so far, buffered ones included; further passes over the same rows do not count.
+
+    Notes
+    -----
+    With a budget, a full learner makes room in one of these ways. "random" (RBP) drops a random support vector.
+    "forgetron" shrinks all coefficients and drops the oldest. "projectron" projects the new row onto the others instead
+    of adding it; "projectron++" does so also for rows within the margin. "bpas" (BPA-S) replaces the support vector
+    whose removal costs least. "bogd" shrinks all coefficients at each row and drops a random support vector.
 
     References
     ----------

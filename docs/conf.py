@@ -1,0 +1,72 @@
+"""Configure Sphinx; `make docs` builds the site. Nothing is fetched: neither while it is built nor while it is read."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import hooks
+import pages
+
+import isokern
+
+pages.write_pages()
+
+project = "isokern"
+author = "The isokern developers"
+copyright = author
+version = release = isokern.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_design",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "gallery", "results/paper/*/*", "**/sg_execution_times.rst"]
+nitpicky = True  # a reference to a name that does not exist is a warning, and so an error
+suppress_warnings = ["toc.not_readable"]  # guide.md also lists pages that not all versions have; a test checks the rest
+
+myst_heading_anchors = 3
+myst_enable_extensions = ["colon_fence"]
+
+autosummary_generate = False  # pages.py writes a page for each name
+autodoc_typehints = "none"  # types are in the docstrings, with their meaning
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+
+copybutton_exclude = ".linenos, .gp, .go"  # prompts and output are not copied
+
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "examples",
+    "backreferences_dir": "examples/backreferences",
+    "doc_module": ("isokern",),
+    "reference_url": {"isokern": None},
+    "within_subsection_order": "FileNameSortKey",
+    "image_scrapers": ("matplotlib",),
+    "min_reported_time": 1e6,
+    "capture_repr": (),
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "isokern"
+html_show_sphinx = False
+html_show_sourcelink = False
+html_static_path = []
+html_theme_options = {
+    "show_toc_level": 2,
+    "header_links_before_dropdown": 7,
+    "navbar_align": "left",
+    "navigation_with_keys": False,
+    "show_prev_next": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+
+setup = hooks.setup
