@@ -26,7 +26,8 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "gallery", "results/paper/*/*", "**/sg_execution_times.rst"]
+exclude_patterns = ["_build", "gallery", "results/paper/*/*"]
+smartquotes = False  # would turn --option into a dash
 nitpicky = True  # a reference to a name that does not exist is a warning, and so an error
 suppress_warnings = ["toc.not_readable"]  # guide.md also lists pages that not all versions have; a test checks the rest
 
@@ -35,6 +36,7 @@ myst_enable_extensions = ["colon_fence"]
 
 autosummary_generate = False  # pages.py writes a page for each name
 autodoc_typehints = "none"  # types are in the docstrings, with their meaning
+toc_object_entries_show_parents = "hide"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 
@@ -48,7 +50,8 @@ sphinx_gallery_conf = {
     "reference_url": {"isokern": None},
     "within_subsection_order": "FileNameSortKey",
     "image_scrapers": ("matplotlib",),
-    "min_reported_time": 1e6,
+    "min_reported_time": 1e6,  # of an example; it depends on the machine
+    "write_computation_times": False,
     "capture_repr": (),
 }
 
@@ -56,7 +59,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "isokern"
 html_show_sphinx = False
 html_show_sourcelink = False
-html_static_path = []
+html_sidebars = {"index": [], "start": []}
 html_theme_options = {
     "show_toc_level": 2,
     "header_links_before_dropdown": 7,

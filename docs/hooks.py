@@ -10,6 +10,7 @@ import pages
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
 from sphinx.transforms import SphinxTransform
 
 
@@ -18,6 +19,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("source-read", relink)
     app.connect("autodoc-skip-member", skip_member)
     app.connect("build-finished", write_llms_txt)
+    app.connect("build-finished", check_output)
     app.add_transform(LinkedNames)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -96,7 +98,19 @@ def _pages_below(app: Sphinx, page: str) -> list[str]:
 
 
 def _entry(app: Sphinx, page: str) -> str:
-    paragraph = app.env.get_doctree(page).next_node(nodes.paragraph)
-    first = re.split(r"(?<=[.:]) ", paragraph.astext().replace("\n", " "))[0] if paragraph else ""
+    paragraphs = app.env.get_doctree(page).findall(nodes.paragraph)
+    texts = (one.astext().replace("\n", " ") for one in paragraphs if isinstance(one.parent, nodes.section))
+    first = re.split(r"(?<=\.) ", next(texts, ""))[0]
     source = f"_sources/{page}{Path(app.env.doc2path(page)).suffix}.txt"
     return f"- [{app.env.titles[page].astext()}]({source}): {first}\n"
+
+
+def check_output(app: Sphinx, error: Exception | None) -> None:
+    """Raise if a page would load anything from the network, or names a folder of this machine."""
+    if error or app.builder.name != "html":
+        return
+    loads = re.compile(r"""<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=["'](?:https?:)?//""")
+    for path in Path(app.outdir).rglob("*.html"):
+        text = path.read_text()
+        if loads.search(text) or str(pages.DOCS.parent) in text:
+            raise ExtensionError(f"{path.name} must need no network and name no local folder.")

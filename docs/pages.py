@@ -50,6 +50,7 @@ def write_pages() -> None:
 def generated() -> dict[str, str]:
     """Return the text of all generated pages by their path."""
     found = {"reference/api.rst": api_index(), "reference/commands.md": command_reference()}
+    found |= {f"reference/{module}.rst": module_page(module) for module in public_modules()[1:]}
     for module in public_modules():
         found |= {f"reference/{name}.rst": text for name, text in object_pages(module).items()}
     for source, copy in COPIES.items():
@@ -77,24 +78,33 @@ def public_modules() -> list[str]:
 
 
 def api_index() -> str:
-    """Return the page that lists all public names with the first line of their docstrings."""
+    """Return the page that lists the public names of the package, in groups, and its modules."""
     text = _title("Python", "=")
     for heading, names in GROUPS.items():
         text += _title(heading, "-") + _table("isokern", names)
-    for module in public_modules()[1:]:
-        documented = import_module(module)
-        text += _title(module, "-") + f"{inspect.getdoc(documented).splitlines()[0]}\n\n"
-        text += _table(module, documented.__all__)
-    return text
+    text += _title("Modules", "-")
+    text += "".join(f":doc:`{module}`\n    {_summary(module)}\n\n" for module in public_modules()[1:])
+    return text + _toctree(public_modules()[1:])
+
+
+def module_page(module: str) -> str:
+    """Return the page that lists the public names of a module with the first lines of their docstrings."""
+    return _title(module, "=") + f"{_summary(module)}\n\n" + _table(module, import_module(module).__all__)
+
+
+def _summary(module: str) -> str:
+    return inspect.getdoc(import_module(module)).splitlines()[0]
 
 
 def _table(module: str, names: list[str]) -> str:
     rows = "".join(f"   {name}\n" for name in names)
-    pages = "".join(f"   {module}.{name}\n" for name in names)
-    return (
-        f".. currentmodule:: {module}\n\n.. autosummary::\n   :nosignatures:\n\n{rows}\n"
-        f".. toctree::\n   :hidden:\n\n{pages}\n"
-    )
+    table = f".. currentmodule:: {module}\n\n.. autosummary::\n   :nosignatures:\n\n{rows}\n"
+    return table + _toctree([f"{module}.{name}" for name in names])
+
+
+def _toctree(names: list[str]) -> str:
+    entries = "".join(f"   {name.rpartition('.')[2]} <{name}>\n" for name in names)
+    return f".. toctree::\n   :hidden:\n\n{entries}\n"
 
 
 def object_pages(module: str) -> dict[str, str]:
@@ -162,7 +172,7 @@ def _prose(text: str) -> str:
 
 def _panel(title: str, options: list[object]) -> str:
     rows = "".join(f"| {_names(option)} | {_meaning(option)} |\n" for option in options)
-    return f"\n**{title}**\n\n| | |\n|---|---|\n{rows}"
+    return f"\n| {title} | |\n|---|---|\n{rows}"
 
 
 def _names(option: object) -> str:
@@ -174,6 +184,5 @@ def _names(option: object) -> str:
 
 def _meaning(option: object) -> str:
     text = (option.help or "").replace("|", r"\|")
-    default = option.default
-    is_shown = option.show_default is not False and default not in {None, False, ""} and not callable(default)
-    return f"{text} Default: `{default}`." if is_shown else text
+    default = "" if option.default is None or isinstance(option.default, bool) else str(option.default)
+    return f"{text} Default: `{default}`." if default and option.show_default is not False else text

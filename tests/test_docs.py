@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import functools
 import importlib.util
 import re
 import shlex
@@ -24,6 +25,8 @@ TEXTS = [
     *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "cpp/README.md")),
 ]
 
+FENCE = re.compile(r"^```(.*?)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)  # of code, with its language
+
 # Examples without prompts are run elsewhere, or need what a test does not have.
 NOT_RUN_HERE = {
     "index.md": "names rows that it does not make",
@@ -44,6 +47,7 @@ def load_generator():
 
 
 pages = load_generator()
+generated = functools.cache(pages.generated)
 
 
 def name_of(page):
@@ -51,7 +55,7 @@ def name_of(page):
 
 
 def python_of(page):
-    return "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL))
+    return "\n".join(code for language, code in FENCE.findall(page.read_text()) if language == "python")
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if python_of(page)], ids=name_of)
@@ -68,7 +72,7 @@ def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
 def test_the_commands_of_the_first_page_run(tmp_path):
     text = (DOCS / "start.md").read_text()
     (table,) = re.findall(r">>> (from sklearn.datasets import load_wine)\n>>> (.*)\n", text)
-    (commands,) = re.findall(r"```console\n(.*?)```", text, flags=re.DOTALL)
+    (commands,) = [code for language, code in FENCE.findall(text) if language == "console"]
     exec("\n".join(table).replace("wine.csv", str(tmp_path / "wine.csv")), {})
     for line in commands.splitlines():
         succeed(tmp_path, *shlex.split(line)[1:])
@@ -77,8 +81,10 @@ def test_the_commands_of_the_first_page_run(tmp_path):
 
 def commands_in(page):
     """Return the commands of a page, those in a pipe included, as lists of words."""
-    blocks = re.findall(r"```(?:console)?\n(.*?)```|((?:^ {4}.*\n)+)", page.read_text(), flags=re.DOTALL | re.MULTILINE)
-    lines = [line.split("#")[0] for block in blocks for line in "".join(block).splitlines()]
+    text = page.read_text()
+    blocks = [code for language, code in FENCE.findall(text) if language in {"", "console"}]
+    blocks += re.findall(r"^ {4}(.*)$", FENCE.sub("", text), flags=re.MULTILINE)
+    lines = [line.split("#")[0] for block in blocks for line in block.splitlines()]
     return [shlex.split(part) for line in lines for part in line.split("|") if part.split()[:1] == ["isokern"]]
 
 
@@ -98,19 +104,19 @@ def test_commands_in_a_page_exist_with_their_options(page):
 
 def anchors_of(text):
     """Return the anchors of the headings of a page, as GitHub and MyST make them."""
-    headings = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), flags=re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", FENCE.sub("", text), flags=re.MULTILINE)
     given = re.findall(r'<a id="([\w-]+)"></a>', text)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings} | {*given}
 
 
 def links_of(page):
-    found = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL))
+    found = re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", page.read_text()))
     return [link for link in found if not link.startswith("http")]
 
 
 @pytest.mark.parametrize("page", [page for page in TEXTS if links_of(page)], ids=name_of)
 def test_links_of_a_page_lead_to_files_and_headings_that_exist(page):
-    on_site = {DOCS / name for name in pages.generated()}
+    on_site = {DOCS / name for name in generated()}
     for link in links_of(page):
         name, _, anchor = link.partition("#")
         target = (page.parent / name).resolve() if name else page
@@ -128,7 +134,7 @@ def test_the_site_leads_to_every_page(page):
 
 def test_the_site_lists_only_pages_that_exist():
     to_come = {"export", "serving", "explain"}
-    on_site = {(DOCS / name).with_suffix("") for name in pages.generated()} | {DOCS / "examples" / "index"}
+    on_site = {(DOCS / name).with_suffix("") for name in generated()} | {DOCS / "examples" / "index"}
     for page in PAGES:
         for entry in toctree_of(page):
             is_found = any(page.parent.glob(f"{entry}.md")) or page.parent / entry in on_site
@@ -136,7 +142,7 @@ def test_the_site_lists_only_pages_that_exist():
 
 
 def toctree_of(page):
-    blocks = re.findall(r"```{toctree}\n(.*?)```", page.read_text(), flags=re.DOTALL)
+    blocks = [code for language, code in FENCE.findall(page.read_text()) if language == "{toctree}"]
     lines = [line for block in blocks for line in block.splitlines() if line and not line.startswith(":")]
     return [line.rpartition("<")[2].rstrip(">") for line in lines]
 
@@ -158,9 +164,10 @@ def test_the_reference_has_every_public_module():
 
 @pytest.mark.parametrize("module", pages.public_modules())
 def test_every_public_name_has_a_page_and_a_line_in_the_index(module):
-    index, written = pages.api_index(), pages.generated()
+    index = pages.api_index() if module == "isokern" else pages.module_page(module)
+    written = generated()
     for name in import_module(module).__all__:
-        assert f"   {module}.{name}\n" in index
+        assert f"\n   {name}\n" in index and f"<{module}.{name}>" in index
         assert f":: {name}\n" in written[f"reference/{module}.{name}.rst"]
         assert getattr(import_module(module), name).__doc__ or f"{module}.{name}" in pages.CONSTANTS
 

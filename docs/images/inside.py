@@ -100,7 +100,7 @@ def bounds():
     """Draw squared distances in float32 with bounds on their rounding error, and which of them need the exact sum."""
     rng = np.random.default_rng(8)
     row = (60 + rng.normal(size=20)).astype(np.float32)
-    points = (row + rng.normal(scale=rng.uniform(0.12, 0.7, size=(24, 1)), size=(24, 20))).astype(np.float32)
+    points = (row + rng.normal(scale=rng.uniform(0.12, 0.42, size=(24, 1)), size=(24, 20))).astype(np.float32)
     products = (row @ row) + np.einsum("ij,ij->i", points, points) - 2 * points @ row  # the fast form
     exact = np.sum((points.astype(float) - row) ** 2, axis=1)
     squares = np.sum(points.astype(float) ** 2, axis=1) + np.sum(row.astype(float) ** 2)
