@@ -10,7 +10,8 @@ void register_online(nanobind::module_ &m);  // online.cpp: Rule, Clock, learnin
 void register_scales(nanobind::module_ &m);  // scales.cpp: learning and scoring at several scales, with a linear term
 void register_rivals(nanobind::module_ &m);  // rivals.cpp: KernelMachine, linear models, AdaRaker
 void register_svm(nanobind::module_ &m);     // svm.cpp: SvmRule, solve_svm
-void register_text(nanobind::module_ &m);    // text.cpp: read_libsvm, write_libsvm
+void register_inspection(nanobind::module_ &m); // inspection.cpp: ExplainedTrees, find_similar
+void register_text(nanobind::module_ &m);       // text.cpp: read_libsvm, write_libsvm
 
 } // namespace isokern::bindings
 
@@ -27,5 +28,6 @@ NB_MODULE(_core, m) {
     register_scales(m);
     register_rivals(m);
     register_svm(m);
+    register_inspection(m);
     register_text(m);
 }

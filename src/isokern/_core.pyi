@@ -332,3 +332,31 @@ def read_libsvm(
     text: bytes, first: int, last: int, largest: float, threads: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int32], NDArray[np.int64], int, str]: ...
 def write_libsvm(labels: NDArray[np.float64], rows: Csr, first: int) -> bytes: ...
+
+class ExplainedTrees:
+    def __init__(
+        self,
+        split: NDArray[np.float64],
+        column: NDArray[np.int32],
+        left: NDArray[np.int64],
+        missing_right: NDArray[np.uint8],
+        n_points: NDArray[np.int32],
+        starts: NDArray[np.int64],
+        values: NDArray[np.float64],
+        categorical: NDArray[np.int32],
+        used: NDArray[np.int32],
+        n_columns: int,
+    ) -> None: ...
+    def add_path_dependent(self, rows: Rows, shapley: NDArray[np.float64], threads: int) -> None: ...
+    def add_interventional(self, rows: Rows, background: Rows, shapley: NDArray[np.float64], threads: int) -> None: ...
+    def sum_leaves(self, rows: Rows, scores: NDArray[np.float64], threads: int) -> None: ...
+
+def find_similar(
+    panels: list[NDArray[Any]],
+    rows: list[NDArray[Any]],
+    weights: NDArray[np.float64],
+    n_stored: int,
+    indices: NDArray[np.int64],
+    similarities: NDArray[np.float64],
+    threads: int,
+) -> None: ...

@@ -24,6 +24,7 @@ from isokern.container import ContainerReader, can_hold, describe_array, open_co
 from isokern.feature_map import IsolationKernel
 from isokern.fitted_map import FittedMap
 from isokern.frames import Categories
+from isokern.inspection import SimilarRows
 from isokern.kernels import NamedKernel
 from isokern.learners.adaraker import AdaRakerModel
 from isokern.learners.base_race import Selection
@@ -62,18 +63,20 @@ PARTS: tuple[type, ...] = (
     *(Residuals, Moments, ClassBook, ScoreWindow, WarmUp, Clock, CellWeights, SupportVectors),
     *(NamedKernel, KernelDual, BudgetedDual, Budget, *BUDGETS.values()),
     *(LinearModel, FourierModel, NystromModel, AdaRakerModel),
+    SimilarRows,
 )
+SAVED = (*ESTIMATORS, SimilarRows)
 
 
 def save(model: Any, path: Path, *, buffer: bool = True) -> None:
-    """Save an estimator, fitted or not, to one file.
+    """Save an estimator, fitted or not, or an index of rows to one file.
 
     An older file is replaced atomically. Your own partitionings and kernel functions cannot be saved, because that
     would require code in the file; use ``joblib.dump`` for such models.
 
     Parameters
     ----------
-    model : estimator of isokern
+    model : estimator of isokern, or SimilarRows
     path : str or path
     buffer : bool, default=True
         Whether the file holds the rows that a model of a stream keeps to grow or renew its map from. Without them, the
@@ -93,13 +96,13 @@ def save(model: Any, path: Path, *, buffer: bool = True) -> None:
     >>> bool((loaded.predict(X) == model.predict(X)).all())
     True
     """
-    if type(model) not in ESTIMATORS:
+    if type(model) not in SAVED:
         raise TypeError(f"model must be an estimator of isokern; got {_name(model)}. Use joblib.dump for others.")
     write_file(path, model.without_rows() if not buffer and hasattr(model, "without_rows") else model)
 
 
 def load(path: Path) -> Any:
-    """Load an estimator saved by ``save``; it predicts and continues learning exactly like the saved one.
+    """Load an estimator or index saved by ``save``; it predicts and continues learning exactly like the saved one.
 
     Loading never runs code from the file and bounds its memory by the file's size. Truncated, altered and foreign
     files raise a ValueError.
@@ -110,10 +113,10 @@ def load(path: Path) -> Any:
 
     Returns
     -------
-    model : estimator
+    model : estimator or SimilarRows
     """
     model = read_file(path)
-    if type(model) not in ESTIMATORS:
+    if type(model) not in SAVED:
         raise ValueError(f"{os.fspath(path)}: it must contain an estimator; got {_name(model)}.")
     return model
 
