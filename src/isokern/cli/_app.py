@@ -16,6 +16,7 @@ from isokern.cli._standard_streams import discard_unwritten
 from isokern.cli.data import data
 from isokern.cli.demo import demo
 from isokern.cli.evaluate import evaluate
+from isokern.cli.explain import explain
 from isokern.cli.export import export
 from isokern.cli.fit import fit
 from isokern.cli.info import info
@@ -31,8 +32,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, fit, predict, stream, evaluate, export, reproduce, data, info):
-    app.command(no_args_is_help=command in {fit, predict, stream, evaluate, export, reproduce})(command)
+for command in (demo, fit, predict, stream, evaluate, explain, export, reproduce, data, info):
+    app.command(no_args_is_help=command in {fit, predict, stream, evaluate, explain, export, reproduce})(command)
 app.add_typer(plot, name="plot")
 
 

@@ -46,7 +46,7 @@ def stream(
 
     Example: isokern plot stream run1.jsonl run2.jsonl --out runs.png
     """
-    _check_out(out)
+    check_figure("--out", out)
     run_names = [Path(path).stem for path in records] if names is None else listed(names)
     if len(run_names) != len(records) or len(set(run_names)) < len(run_names):
         raise ValueError(f"--names must be {len(records)} different names, one per file; got {','.join(run_names)}.")
@@ -64,7 +64,7 @@ def regions(model: Model, *, data: Data, out: Out = "regions.png", title: Title 
 
     Example: isokern plot regions model.isokern --data rows.csv --label kind
     """
-    _check_out(out)
+    check_figure("--out", out)
     learner = _load_plane_model(model)
     if not is_classifier(learner):
         raise ValueError(f"{model} must be a model that predicts classes; got one of class {type(learner).__name__}.")
@@ -95,7 +95,7 @@ def kernel(
 
     Example: isokern plot kernel --data rows.csv --label kind --point 0,0
     """
-    _check_out(out)
+    check_figure("--out", out)
     centre = _parsed_point(point)
     source = _rows_to_draw(source, data)
     if model is None:
@@ -178,10 +178,11 @@ def _json_lines(path: str, file: Iterable[str]) -> Iterable[dict[str, Any]]:
             raise ValueError(f"{path}, line {number}: {rule}; got {line.strip()!r:.60}.") from error
 
 
-def _check_out(out: str) -> None:
-    check_target("--out", out)
+def check_figure(option: str, out: str) -> None:
+    """Raise if a figure cannot be saved there."""
+    check_target(option, out)
     if Path(out).suffix.lower() not in FORMATS:
-        raise ValueError(f"--out must end in {one_of(FORMATS)}; got {out}.")
+        raise ValueError(f"{option} must end in {one_of(FORMATS)}; got {out}.")
 
 
 def _parsed_point(point: str) -> tuple[float, float]:
@@ -199,6 +200,11 @@ def _axis_labels(source: Input) -> dict[str, Any]:
 
 def _save(figure: Any, out: str, title: str) -> None:
     figure.axes[0].set_title(title)
+    save_figure(figure, out)
+    print_facts({"figure": out})
+
+
+def save_figure(figure: Any, out: str) -> None:
+    """Write a figure in the format of the file's suffix."""
     with replacing(out) as file:
         figure.savefig(file, format=Path(out).suffix[1:].lower(), dpi=150)
-    print_facts({"figure": out})
