@@ -64,9 +64,9 @@ fuzz: $(VENV)/.installed-test  ## read damaged and forged files for MINUTES (def
 	@PYTHONPATH=tests $(BIN)/python -m fuzz --minutes $(or $(MINUTES),5) $(ARGS)
 
 # The next three build the core with flags of their own, each in a separate environment.
-CORE_TESTS := $(patsubst %,tests/test_%.py,adaraker bad_input budgets core_checks feature_map fogd golden grid kernel \
+CORE_TESTS := $(patsubst %,tests/test_%.py,adaraker bad_input budgets core_checks feature_map fogd golden grid inspection kernel \
     libsvm libsvm_writing mixed nested nogd ogd one_by_one online_loop partitionings persistence_hostile rival_scaling rivals \
-    rows scaling svc svm threads voronoi)
+    rows scaling similar_rows svc svm threads voronoi)
 
 # Options of the address sanitizer:
 # - No search for leaks: the interpreter leaves memory behind at its exit, and every call of the core comes from it.
@@ -90,7 +90,8 @@ sanitize:  ## run the core's tests with the address and undefined-behaviour sani
 	        $(or $(ARGS),$(CORE_TESTS)); \
 	done
 
-THREAD_TESTS := $(patsubst %,tests/test_%.py,adaraker grid kernels libsvm nested ogd rivals svm threads voronoi)
+THREAD_TESTS := $(patsubst %,tests/test_%.py,adaraker grid inspection kernels libsvm nested ogd rivals similar_rows svm \
+    threads voronoi)
 # Left out: forks, after which the sanitizer's runtime cannot start threads.
 tsan:  ## run the tests of threaded loops with the thread sanitizer
 	@CMAKE_ARGS=-DISOKERN_SANITIZE=thread \

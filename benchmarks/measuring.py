@@ -14,7 +14,7 @@ from pathlib import Path
 
 from isokern import __version__, _core
 
-PACKAGES = ("numpy", "scipy", "scikit-learn", "isotree", "faiss-cpu", "river", "pandas", "polars", "lightgbm")
+PACKAGES = ("numpy", "scipy", "scikit-learn", "isotree", "faiss-cpu", "river", "pandas", "polars", "lightgbm", "shap")
 
 
 def elapsed(work):

@@ -287,3 +287,112 @@ many = IsolationKernel(n_partitionings=1, n_cells=4, random_state=0, n_jobs=10**
 print((one.apply(X) == many.apply(X)).all())
 """)
     assert found == "True"
+
+
+def explained_trees(**changes):
+    """Return the tree of make_trees with values in its leaves."""
+    arrays = {
+        "split": np.array([0.5, 0.0, 0.0]),
+        "column": np.array([1, 0, 0], dtype=np.int32),
+        "left": np.array([1, -1, -2]),
+        "missing_right": np.zeros(3, dtype=np.uint8),
+        "n_points": np.array([2, 1, 1], dtype=np.int32),
+        "starts": np.array([0, 3]),
+        "values": np.array([[1.0], [3.0]]),
+        "categorical": np.empty(0, dtype=np.int32),
+        "used": np.array([1], dtype=np.int32),
+        "n_columns": 2,
+    }
+    return _core.ExplainedTrees(**arrays | changes)
+
+
+def test_a_valid_tree_is_explained():
+    shapley, scores = np.zeros((2, 1, 1)), np.empty((2, 1))
+    explained_trees().add_path_dependent(np.array([[0.0, 0.4], [0.0, 0.6]]), shapley, 1)
+    explained_trees().sum_leaves(np.array([[0.0, 0.4], [0.0, 0.6]]), scores, 1)
+    assert shapley.ravel().tolist() == [-1.0, 1.0]
+    assert scores.ravel().tolist() == [1.0, 3.0]
+
+
+BAD_EXPLAINED = {
+    "child outside": {"left": np.array([2, -1, -2])},
+    "child before": {"left": np.array([0, -1, -2])},
+    "leaf outside": {"left": np.array([1, -1, -3])},
+    "two parents": {
+        "split": np.zeros(5),
+        "column": np.array([1, 1, 1, 1, 1], dtype=np.int32),
+        "left": np.array([1, 3, 3, -1, -2]),
+        "missing_right": np.zeros(5, dtype=np.uint8),
+        "n_points": np.array([4, 2, 2, 1, 1], dtype=np.int32),
+        "starts": np.array([0, 5]),
+    },
+    "no parent": {
+        "split": np.zeros(5),
+        "column": np.array([1, 1, 1, 1, 1], dtype=np.int32),
+        "left": np.array([1, -1, -2, -1, -2]),
+        "missing_right": np.zeros(5, dtype=np.uint8),
+        "n_points": np.array([2, 1, 1, 1, 1], dtype=np.int32),
+        "starts": np.array([0, 5]),
+    },
+    "no points": {"n_points": np.array([1, 1, 0], dtype=np.int32)},
+    "points of children": {"n_points": np.array([3, 1, 1], dtype=np.int32)},
+    "column outside": {"column": np.array([2, 0, 0], dtype=np.int32)},
+    "column not used": {"used": np.array([0], dtype=np.int32)},
+    "used column outside": {"used": np.array([1, 2], dtype=np.int32)},
+    "category outside": {"categorical": np.array([2], dtype=np.int32)},
+    "empty tree": {"starts": np.array([0, 0, 3])},
+    "starts": {"starts": np.array([1, 3])},
+    "lengths": {"column": np.array([1, 0], dtype=np.int32)},
+    "no outputs": {"values": np.empty((2, 0))},
+}
+
+
+@pytest.mark.parametrize("changes", BAD_EXPLAINED.values(), ids=BAD_EXPLAINED)
+def test_invalid_trees_are_not_explained(changes):
+    with pytest.raises(ValueError, match="must"):
+        explained_trees(**changes)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (2, 2, 1), (2, 1, 2)])
+def test_shapley_values_of_another_shape_are_rejected(shape):
+    rows = np.zeros((2, 2))
+    with pytest.raises(ValueError, match="shapley must have"):
+        explained_trees().add_path_dependent(rows, np.zeros(shape), 1)
+    with pytest.raises(ValueError, match="shapley must have"):
+        explained_trees().add_interventional(rows, rows, np.zeros(shape), 1)
+
+
+@pytest.mark.parametrize("n_background", [0, 1])
+def test_background_rows_must_have_the_trees_columns_and_be_at_least_one(n_background):
+    others = np.zeros((n_background, 2 + n_background))
+    with pytest.raises(ValueError, match="must have"):
+        explained_trees().add_interventional(np.zeros((2, 2)), others, np.zeros((2, 1, 1)), 1)
+
+
+BAD_SEARCHES = {
+    "dtype": {"rows": [np.zeros((2, 3), dtype=np.uint16)]},
+    "partitionings": {"rows": [np.zeros((2, 4), dtype=np.uint8)]},
+    "number of rows": {"rows": [np.zeros((3, 3), dtype=np.uint8)]},
+    "rows of a panel": {"panels": [np.zeros((1, 3, 32), dtype=np.uint8)]},
+    "too few panels": {"n_stored": 65},
+    "fewer rows than k": {"n_stored": 1},
+    "scales": {"weights": np.ones(2)},
+    "no scale": {"panels": [], "rows": [], "weights": np.empty(0)},
+    "shapes of results": {"similarities": np.empty((2, 3))},
+}
+
+
+@pytest.mark.parametrize("changes", BAD_SEARCHES.values(), ids=BAD_SEARCHES)
+def test_invalid_searches_are_rejected(changes):
+    arguments = {
+        "panels": [np.zeros((1, 3, 64), dtype=np.uint8)],
+        "rows": [np.zeros((2, 3), dtype=np.uint8)],
+        "weights": np.ones(1),
+        "n_stored": 5,
+        "indices": np.empty((2, 2), dtype=np.int64),
+        "similarities": np.empty((2, 2)),
+        "threads": 1,
+    }
+    _core.find_similar(**arguments)
+    with pytest.raises(ValueError, match="must"):
+        _core.find_similar(**arguments | changes)

@@ -1,4 +1,4 @@
-"""Check that all instruction sets that this CPU supports give the same cells."""
+"""Check that all instruction sets that this CPU supports give the same cells, explanations and similar rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ SCRIPT = """
 import zlib
 import numpy as np
 from scipy import sparse
-from isokern import IsolationKernel, _core
+from isokern import IKOGDClassifier, IsolationKernel, _core
+from isokern.inspection import explain, similar_rows
 from isokern.partitionings import voronoi_map
 
 rng = np.random.default_rng(0)
@@ -40,6 +41,10 @@ for name, X in tables.items():
     cells = [np.empty((len(X), 19), np.uint16) for _ in range(3)]
     voronoi_map(X, samples, [4, 150, 500]).apply(X, cells, 0)
     print(name, "nested", [zlib.crc32(part) for part in cells])
+    model = IKOGDClassifier(n_partitionings=9, random_state=0).fit(X, X[:, 0] > X[:, 1])
+    print(name, "explained", zlib.crc32(explain(model, X[:20]).values))
+    found = similar_rows(model, X[:20], 9, among=X)
+    print(name, "similar", [zlib.crc32(part) for part in found])
 """
 
 
@@ -54,7 +59,7 @@ def cells_by(instruction_set):
 
 
 @pytest.mark.parametrize("narrower", ["baseline", "avx2", "avx512"])
-def test_all_instruction_sets_give_the_same_cells(narrower):
+def test_all_instruction_sets_give_the_same_cells_and_explanations(narrower):
     widest, cells = cells_by("")
     used, same_cells = cells_by(narrower)
     if used == widest:

@@ -1,8 +1,7 @@
 // Detects the SIMD instruction set of the CPU, for dispatch at run time.
 //
 // In: the CPU, and optionally the environment variable ISOKERN_ISA. Out: the instruction set to use. The files
-// *_kernel.cpp are compiled once per instruction set; best_products, best_similarities and best_dense_traversals choose
-// by it.
+// *_kernel.cpp are compiled once per instruction set; best_products, best_similarities and their like choose by it.
 #pragma once
 
 namespace isokern {
