@@ -68,13 +68,14 @@ def test_every_option_has_a_help_text(name):
 def test_examples_can_be_pasted(name, folder):
     for there, copied in {"a9a": "rows.txt", "a9a.t": "rows.txt", "covtype.xz": "rows.txt.xz"}.items():
         shutil.copy(folder / copied, folder / there)
-    if name in {"predict", "evaluate", "export", "info"}:
+    if name in {"predict", "evaluate", "explain", "export", "info"}:
         succeed(folder, *shlex.split(EXAMPLES["fit"][0]))
     succeed(folder, *shlex.split(EXAMPLES[name][0]))
 
 
 def test_the_help_lists_all_commands(tmp_path):
-    assert set(COMMANDS) == {"demo", "fit", "predict", "stream", "evaluate", "export", "reproduce", "data", "info"}
+    learning = {"demo", "fit", "predict", "stream", "evaluate", "explain", "export"}
+    assert set(COMMANDS) == learning | {"reproduce", "data", "info"}
     assert set(FIGURES) == {"plot stream", "plot regions", "plot kernel"}
     for arguments, names in (((), [*COMMANDS, "plot"]), (("plot",), [name.split()[1] for name in FIGURES])):
         shown = succeed(tmp_path, *arguments, "--help").out
