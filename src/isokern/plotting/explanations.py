@@ -90,7 +90,7 @@ def swarms(panel: Any, values: NDArray[np.float64], data: ArrayLike, names: Sequ
     plain(panel)
     bar = panel.figure.colorbar(ScalarMappable(cmap=colours), ax=panel, aspect=60, pad=0.01, ticks=[0.0, 1.0])
     bar.ax.set_yticklabels(["low", "high"])
-    bar.set_label("value of the column; grey: a category, or missing", labelpad=-12)
+    bar.set_label("value of the column (grey: none)")
     bar.outline.set_visible(False)
 
 
