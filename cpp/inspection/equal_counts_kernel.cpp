@@ -10,7 +10,14 @@
 namespace isokern {
 namespace {
 
-constexpr std::int64_t kBytes = 64; // of a vector
+// The width of a register: GCC compares vectors that are wider one element at a time.
+#if defined(__AVX512BW__)
+constexpr std::int64_t kBytes = 64;
+#elif defined(__AVX2__)
+constexpr std::int64_t kBytes = 32;
+#else
+constexpr std::int64_t kBytes = 16;
+#endif
 
 template <class Cell> struct Vectors;
 template <> struct Vectors<std::uint8_t> {
@@ -37,8 +44,11 @@ template <class Cell> void count(const void *panel, const void *row, std::int64_
                 const auto *at = reinterpret_cast<const Lanes *>(cells + i * kPanelRows + part * kLanes);
                 equal[part] -= (Lanes)(*at == wanted[i]);
             }
+        Cell found[kPanelRows];
+        for (std::int64_t part = 0; part < kParts; ++part)
+            *reinterpret_cast<Lanes *>(found + part * kLanes) = equal[part];
         for (std::int64_t r = 0; r < kPanelRows; ++r)
-            counts[r] += static_cast<std::int32_t>(equal[r / kLanes][r % kLanes]);
+            counts[r] += static_cast<std::int32_t>(found[r]);
     }
 }
 

@@ -11,14 +11,16 @@ namespace isokern {
 namespace {
 
 typedef double Lanes __attribute__((vector_size(kRowLanes * sizeof(double)), aligned(8), may_alias));
-typedef long long Mask __attribute__((vector_size(kRowLanes * sizeof(long long))));
+typedef unsigned long long Mask __attribute__((vector_size(kRowLanes * sizeof(unsigned long long))));
 
-// Products below this count as 0: they add nothing to a value, and arithmetic on denormal numbers is slow.
-constexpr double kTiny = 0x1p-600;
+// Adding and subtracting this rounds products below 2^-600 to 0: they add nothing to a value, and arithmetic on
+// denormal numbers is slow. There are no comparisons of vectors here, which GCC makes one element at a time if they are
+// wider than a register.
+constexpr double kTiny = 0x1p-548;
 
 Lanes load(const double *p) { return *reinterpret_cast<const Lanes *>(p); }
 void store(double *p, Lanes v) { *reinterpret_cast<Lanes *>(p) = v; }
-Mask mask_of(std::uint8_t rows) { return (Mask{1, 2, 4, 8, 16, 32, 64, 128} & static_cast<long long>(rows)) != 0; }
+Mask mask_of(std::uint8_t rows) { return -(((Mask{} + rows) >> Mask{0, 1, 2, 3, 4, 5, 6, 7}) & 1); }
 Lanes select(Mask mask, Lanes a, Lanes b) { return (Lanes)((mask & (Mask)a) | (~mask & (Mask)b)); }
 
 class Pass {
@@ -83,8 +85,7 @@ class Pass {
             const double failed = q_.rest[k] * p, passed = failed + q_.at[k];
             const Lanes factor =
                 select(is, Lanes{} + passed * before[k], select(was, Lanes{} + failed * before[k], Lanes{} + ratio));
-            const Lanes made = load(above + k * kRowLanes) * factor;
-            store(products + k * kRowLanes, select(made < kTiny, Lanes{}, made));
+            store(products + k * kRowLanes, (load(above + k * kRowLanes) * factor + kTiny) - kTiny);
         }
         if (node.leaf < 0)
             clear(node.level);
