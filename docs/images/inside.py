@@ -65,10 +65,10 @@ def scores(X, y):
 
 def growth(X, y):
     """Draw one tree of a stream after more and more rows."""
-    figure, axes = plt.subplots(1, 4, figsize=(12, 2.15), layout="constrained")
+    figure, axes = plt.subplots(2, 2, figsize=(9, 6.0), layout="constrained")
     model = IKOGDClassifier(n_partitionings=20, random_state=3)
     begin = 0
-    for ax, end in zip(axes, (16, 64, 1024, 4096), strict=True):
+    for ax, end in zip(axes.flat, (16, 64, 1024, 4096), strict=True):
         model.partial_fit(X[begin:end], y[begin:end])
         begin = end
         draw_cells(ax, model.kernel_.apply(GRID)[:, model.kernel_.n_scales_ - 1])
