@@ -29,7 +29,6 @@ extensions = [
 exclude_patterns = ["_build", "gallery", "results/paper/*/*"]
 smartquotes = False  # would turn --option into a dash
 nitpicky = True  # a reference to a name that does not exist is a warning, and so an error
-suppress_warnings = ["toc.not_readable"]  # guide.md also lists pages that not all versions have; a test checks the rest
 
 myst_heading_anchors = 3
 myst_enable_extensions = ["colon_fence"]
