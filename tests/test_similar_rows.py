@@ -9,6 +9,7 @@ from sklearn.exceptions import NotFittedError
 
 import isokern
 import reference_inspection as reference
+from command_line import succeed
 from isokern import IKSVC, AdaptiveIKClassifier, IKOGDClassifier, IsolationKernel
 from isokern.inspection import SimilarRows, similar_rows
 
@@ -117,6 +118,13 @@ def test_an_index_is_saved_with_its_kernel(tmp_path):
         one.add(X[100:])
     for first, second in zip(index.query(X[:20], 5), loaded.query(X[:20], 5), strict=True):
         np.testing.assert_array_equal(first, second)
+
+
+def test_the_command_info_describes_an_index(tmp_path):
+    X = make_rows()
+    isokern.save(SimilarRows(fitted("bytes", X)).add(X), tmp_path / "index.isokern")
+    out = succeed(tmp_path, "info", "index.isokern").out
+    assert out.startswith("stored rows    500\nbytes of each  30\nclass ")
 
 
 # -- mistakes

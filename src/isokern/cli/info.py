@@ -16,6 +16,7 @@ from isokern import _core
 from isokern.cli._input import label_text
 from isokern.cli._show import drifts_text, print_facts, print_table, results
 from isokern.container import writer_of
+from isokern.inspection import SimilarRows
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow", "backports.zstd", "matplotlib", "onnx", "torch", "dask")
 _MOST_CLASSES, _MOST_COLUMNS, _MOST_CATEGORIES = 10, 30, 20
@@ -33,6 +34,9 @@ def info(
         print_facts(_installation())
         return
     model = isokern.load(file)
+    if isinstance(model, SimilarRows):
+        print_facts({"stored rows": model.n, "bytes of each": model.bytes_per_row})
+        model = model.kernel
     print_facts(_facts(file, model))
     if hasattr(model, "drifts_") and model.selection_ is not None:
         results.print()
