@@ -40,7 +40,7 @@ def to_onnx(model: Any, *, dtype: str = "float32") -> Any:
     Parameters
     ----------
     model : estimator
-        A fitted classifier, regressor or :class:`IsolationKernel` on trees, without categories.
+        A fitted classifier, regressor or :class:`isokern.IsolationKernel` on trees, without categories.
     dtype : {"float32", "float64"}, default="float32"
         Type of the input. Every row of this type takes the way down the trees that it takes in the model; float32
         scores are rounded to it.
@@ -62,7 +62,7 @@ def to_c(model: Any, *, prefix: str = "isokern") -> str:
     Parameters
     ----------
     model : estimator
-        A fitted classifier, regressor or :class:`IsolationKernel` on trees.
+        A fitted classifier, regressor or :class:`isokern.IsolationKernel` on trees.
     prefix : str, default="isokern"
         Beginning of all names, so that several models can be linked into one program.
 
@@ -82,7 +82,7 @@ def to_json(model: Any) -> str:
     Parameters
     ----------
     model : estimator
-        A fitted classifier, regressor or :class:`IsolationKernel` on trees.
+        A fitted classifier, regressor or :class:`isokern.IsolationKernel` on trees.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def estimate_size(model: Any, form: str) -> int:
     Parameters
     ----------
     model : estimator
-        A fitted classifier, regressor or :class:`IsolationKernel` on trees.
+        A fitted classifier, regressor or :class:`isokern.IsolationKernel` on trees.
     form : {"onnx", "c", "json"}
         The format; "onnx" is that of float32 input.
 
