@@ -26,8 +26,9 @@ from isokern import (
     merge,
 )
 from isokern.cli.info import info
+from isokern.inspection import SimilarRows
 from isokern.learners.budgets import BUDGETS
-from isokern.persistence import ESTIMATORS, load, save
+from isokern.persistence import SAVED, load, save
 from learning import SMALL, make_rows
 
 MODELS = {
@@ -63,6 +64,7 @@ def write_seeds(folder):
         save(clone(MODELS[name]).partial_fit(sparse.csr_array(X), y), folder / f"sparse {name}")
     save(IsolationKernel("voronoi", **SMALL).fit(sparse.csr_array(X)), folder / "sparse voronoi")
     save(IsolationKernel(**SMALL, sparse_output=False).fit(X), folder / "kernel")
+    save(SimilarRows(IsolationKernel(**SMALL, n_scales=2).fit(X)).add(X), folder / "similar rows")
 
 
 # Changes
@@ -138,6 +140,7 @@ CHANGES += [swap_values, drop_value, fill_array, change_shape, change_dtype, res
 # Uses
 
 METHODS = [("apply", X), ("transform", X), ("decision_function", X), ("predict", X), ("predict_proba", X)]
+METHODS += [("query", X, 3), ("add", X)]
 
 
 def use(path):
@@ -145,7 +148,7 @@ def use(path):
     model = load(path)
     again = path.with_name("again.isokern")
     save(model, again)
-    assert type(load(again)) in ESTIMATORS
+    assert type(load(again)) in SAVED
     show(path)
     if hasattr(model, "learned_") and not hasattr(model, "ladder_"):
         attempt(merge, [model, model])
