@@ -19,6 +19,7 @@ import pooch
 import pytest
 from scipy import sparse
 
+import isokern.experiments  # noqa: F401, lists the paper's data sets before a test changes them
 from command_line import succeed
 from isokern.data import list_datasets, load_dataset
 from isokern.data.datasets import DatasetInfo
