@@ -95,8 +95,9 @@ void sum_columns(const RowPlaces &places, std::int64_t n_scales, const Value *va
 #pragma GCC unroll 4
         for (auto &part : parts)
             add_path(part);
-    for (int i = 0; place < end; ++i)
-        add_path(parts[i]);
+    int i = 0;
+    while (place < end) // not a for loop: clang does not see that add_path moves place, and warns
+        add_path(parts[i++]);
     const auto sum = (parts[0].sums + parts[1].sums) + (parts[2].sums + parts[3].sums);
     std::memcpy(sums, &sum, sizeof sum);
 }
