@@ -55,6 +55,9 @@ sphinx_gallery_conf = {
     "capture_repr": (),
 }
 
+# Pages whose tables need the room of the contents at the right.
+WIDE_PAGES = [f"results/{path.stem}" for path in sorted(pages.DOCS.glob("results/*.md"))]
+
 html_theme = "pydata_sphinx_theme"
 html_title = "isokern"
 html_static_path = ["static"]
@@ -64,7 +67,7 @@ html_show_sourcelink = False
 html_sidebars = {"index": [], "start": []}
 html_theme_options = {
     "show_toc_level": 2,
-    "secondary_sidebar_items": {"**": ["page-toc"], "results/*": [], "results/paper/report": ["page-toc"]},  # room for tables
+    "secondary_sidebar_items": {"**": ["page-toc"]} | dict.fromkeys(WIDE_PAGES, []),
     "header_links_before_dropdown": 7,
     "navbar_align": "left",
     "navigation_with_keys": False,
