@@ -67,7 +67,7 @@ html_show_sourcelink = False
 html_sidebars = {"index": [], "start": []}
 html_theme_options = {
     "show_toc_level": 2,
-    "secondary_sidebar_items": {"**": ["page-toc"]} | dict.fromkeys(WIDE_PAGES, []),
+    "secondary_sidebar_items": {"**": ["page-toc"]} | {name: [] for name in WIDE_PAGES},
     "header_links_before_dropdown": 7,
     "navbar_align": "left",
     "navigation_with_keys": False,
