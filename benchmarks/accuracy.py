@@ -29,7 +29,7 @@ SETTINGS = {
     "paper's, averaged": {"schedule": "constant", "n_passes": 1, "average": True},
     "AdaGrad": {"n_passes": 1},
     "AdaGrad, averaged": {"n_passes": 1, "average": True},
-    "2 passes (default)": {},
+    "AdaGrad, 2 passes": {},
     "3 passes": {"n_passes": 3},
     "squared hinge": {"loss": "squared_hinge"},
     "logistic": {"loss": "logistic"},
@@ -82,7 +82,7 @@ def trees():
 
 def voronoi():
     """Compare with the paper's Voronoi cells: psi by held-out training rows, then all rows."""
-    columns = ["data", "psi", "held-out accuracy by psi", "paper's setting", "default", "paper IK_a"]
+    columns = ["data", "psi", "held-out accuracy by psi", "paper's setting", "AdaGrad, 2 passes", "paper IK_a"]
     print_head("Test accuracy with Voronoi cells, one seed", columns)
     for name in NAMES:
         X, y, X_test, y_test = load(name)

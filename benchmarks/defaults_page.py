@@ -37,6 +37,8 @@ LOOKS = {
 PEER_NAMES = [name for name in CONTENDERS if name not in {DEFAULT, BEFORE}]
 
 INTRODUCTION = """\
+Accuracy and cost of `IKOGDClassifier()`, all defaults: `python benchmarks/defaults.py`.
+
 *Default* is `IKOGDClassifier()`, *before* the former default,
 `IKOGDClassifier(n_partitionings=100, schedule="adagrad")`. Data sets without an official split are split 80 : 20,
 stratified, always in the same way. gas_sensor is shuffled, without `concentration`; kddcup99 is a random sample of
@@ -281,7 +283,7 @@ def page_of(record, stem=None):
     """Return the page of all measured sections; with a stem, draw the figures too."""
     page = Page()
     introduction = INTRODUCTION.format(most=datasets.MOST_ROWS, fewest=datasets.FEWEST_ROWS)
-    page.lines = ["# Defaults", "", "`python benchmarks/defaults.py`.", introduction]
+    page.lines = ["# Defaults", "", introduction]
     for name, (title, lines) in SECTIONS.items():
         if section := record.get(name):
             rows = list(section["rows"].values())

@@ -162,7 +162,8 @@ def main():
     options = parser.parse_args()
     record, page = environment(), Page()
     page.add("# Exported models beside the model they come from\n")
-    page.add(f"`python benchmarks/export.py`: {circumstances(record)} ONNX Runtime {onnxruntime.__version__}.\n")
+    page.add("Labels and scores of exported models and of the model: `python benchmarks/export.py`.")
+    page.add(f"{circumstances(record)} ONNX Runtime {onnxruntime.__version__}.\n")
     unequal, close = "scores not the same bytes", "rows with a margin up to 1e-5"
     labels = ("other labels, margin above 1e-5", "other labels, margin up to 1e-5")
     page.add(table_head("model", "export", "rows", unequal, "largest difference", *labels, close))

@@ -170,7 +170,8 @@ def page_of(record):
     page.lines = [
         "# Streams from their first row",
         "",
-        "`python benchmarks/growth.py`.",
+        "Learners on streams that do not change, from the first row on: `python benchmarks/growth.py`.",
+        "",
         text,
         "",
         circumstances(record),

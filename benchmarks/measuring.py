@@ -50,7 +50,8 @@ def environment():
 def circumstances(record):
     """Return an environment as a sentence."""
     packages = ", ".join(f"{name} {version}" for name, version in record["packages"].items())
-    return f"isokern {record['version']} ({record['commit']}, {record['date']}), {record['machine']}; {packages}."
+    origin = f"isokern {record['version']} ({record['commit']}, {record['date']})"
+    return f"Measured with {origin} on {record['machine']}; {packages}."
 
 
 def warn_if_busy(record):

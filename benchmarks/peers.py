@@ -73,8 +73,9 @@ def main():
     options, record, page = read_options(), environment(), Page()
     before = kept_rows(options.compare, KEYS) if options.compare else {}
     warn_if_busy(record)
-    page.add(f"# Peers\n\n{circumstances(record)} {THREADS} threads, t = 100, best of {options.repeats};")
-    page.add(f"`python benchmarks/peers.py`.\n\n{EXPLANATION}\n")
+    page.add("# Speed beside other libraries\n")
+    page.add("The same work by isokern and by another library: `python benchmarks/peers.py`.")
+    page.add(f"{circumstances(record)} {THREADS} threads, t = 100, best of {options.repeats}.\n\n{EXPLANATION}\n")
     page.add(table_head(*COLUMNS, *(["before"] if before else [])))
     record["rows"] = []
     for case in CASES:

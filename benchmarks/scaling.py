@@ -182,8 +182,9 @@ def main():
     before = kept_rows(options.compare, KEYS) if options.compare else {}
     warn_if_busy(record)
 
-    page.add(f"# Scaling\n\n{circumstances(record)} Best of 3 or more;")
-    page.add(f"`python benchmarks/scaling.py{' --quick' if options.quick else ''}`.\n")
+    page.add("# How time and memory grow\n\nWith rows, columns, partitionings, cells and threads:")
+    page.add(f"`python benchmarks/scaling.py{' --quick' if options.quick else ''}`. {circumstances(record)}")
+    page.add("Best of 3 or more.\n")
     page.add(EXPLANATION.format(**plan["base"], thrice=3 * plan["base"]["n"]) + "\n")
     if options.save:
         page.add(f"![Cost against size]({Path(options.save).name}.png)\n")

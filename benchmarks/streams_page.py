@@ -37,17 +37,19 @@ DRAWN_STREAMS = [name for name in STREAMS if name not in {*STATIONARY, *THROUGHP
 COLOURS = dict(zip(DRAWN, ("#0072B2", "#56B4E9", "#999999", "#E69F00", "#D55E00", "#009E73", "#000000"), strict=True))
 
 INTRODUCTION = f"""\
+Accuracy, throughput and memory of isokern and other stream learners: `python benchmarks/streams.py`.
+
 Each row is predicted before it is learned. *Fixed* is `IKOGDClassifier(growth=False)`, whose map is drawn from the
-first 1,000 rows, *growing* `IKOGDClassifier()`, *adaptive* `AdaptiveIKClassifier()`; they are fed in blocks of
-{BLOCK:,} rows by `partial_fit_predict`, which means row by row. *NoChange* predicts the last label, *majority* the
-commonest so far. LightGBM is trained anew on the last {WINDOW:,} rows after each {BLOCK:,}; its first {BLOCK:,} rows
-are predicted by the majority so far. CapyMOA's learners are HoeffdingAdaptiveTree, AdaptiveRandomForestClassifier and
+first 1,000 rows, *growing* `IKOGDClassifier()`, *adaptive* `AdaptiveIKClassifier()`; `partial_fit_predict` gets blocks
+of {BLOCK:,} rows, and predicts and learns them row by row. *NoChange* predicts the last label, *majority* the most
+frequent so far. LightGBM is retrained on the last {WINDOW:,} rows after each {BLOCK:,}; its first {BLOCK:,} rows are
+predicted by the majority so far. CapyMOA's learners are HoeffdingAdaptiveTree, AdaptiveRandomForestClassifier and
 StreamingRandomPatches (ten trees each), KNN and StreamingGradientBoostedTrees, river's
 HoeffdingAdaptiveTreeClassifier, ARFClassifier (ten trees) and AMFClassifier; all other settings are their defaults.
 River sees the first {RIVER_ROWS:,} rows, with one seed. Seeds are the learners'; all get the same stream. isokern gets
 categories as a frame, CapyMOA as nominal attributes, river as text (AMF: codes), LightGBM as categorical codes."""
 LIMIT = """\
-Each run has a process of its own and a limit of CPU time; a run that was stopped shows how far it came. Values are
+Each run has its own process and a limit of CPU time; a run that was stopped shows how many rows it learned. Values are
 means over seeds, ± the standard deviation where there are several. Bold: the best of a stream.
 Log-loss leaves out rows for which a learner gave no probabilities, such as LightGBM's first."""
 
@@ -305,7 +307,7 @@ def along(run, most=50):
 def page_of(runs, stem=None):
     """Return the page of all records; with a stem, draw the figure too."""
     page, table = Page(), Table(runs)
-    page.lines = ["# Streams that change", "", "`python benchmarks/streams.py`.", INTRODUCTION, "", *origin(runs), ""]
+    page.lines = ["# Streams that change", "", INTRODUCTION, "", *origin(runs), ""]
     if not runs:
         return page
     page.lines += [*stream_lines(table, runs), "", LIMIT]
@@ -313,7 +315,7 @@ def page_of(runs, stem=None):
         "Aims": aim_lines(table),
         "Accuracy, %": whole_lines(table),
         f"Accuracy on the first {RIVER_ROWS:,} rows, %": accuracy_lines(table, table.start),
-        "Where a peer is ahead": peer_lines(table),
+        "The best peer of each stream": peer_lines(table),
         "Throughput": throughput_lines(table),
         "Kappa": key_lines(table, "kappa", 4),
         "Log-loss": key_lines(table, "log_loss", 3),

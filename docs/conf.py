@@ -49,18 +49,25 @@ sphinx_gallery_conf = {
     "reference_url": {"isokern": None},
     "within_subsection_order": "FileNameSortKey",
     "image_scrapers": ("matplotlib",),
+    "image_srcset": ["2x"],  # sharp on phones
     "min_reported_time": 1e6,  # of an example; it depends on the machine
     "write_computation_times": False,
     "capture_repr": (),
 }
 
+# Pages whose tables need the room of the contents at the right.
+WIDE_PAGES = [f"results/{path.stem}" for path in sorted(pages.DOCS.glob("results/*.md"))]
+
 html_theme = "pydata_sphinx_theme"
 html_title = "isokern"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_show_sphinx = False
 html_show_sourcelink = False
 html_sidebars = {"index": [], "start": []}
 html_theme_options = {
     "show_toc_level": 2,
+    "secondary_sidebar_items": {"**": ["page-toc"]} | {name: [] for name in WIDE_PAGES},
     "header_links_before_dropdown": 7,
     "navbar_align": "left",
     "navigation_with_keys": False,

@@ -1,4 +1,4 @@
-"""Extend Sphinx: links between pages and names, and a list of the pages for language models."""
+"""Extend Sphinx: links between pages and names, frames of figures, and a list of the pages for language models."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.transforms import SphinxTransform
+from sphinx_gallery.directives import imgsgnode
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -21,6 +22,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("build-finished", write_llms_txt)
     app.connect("build-finished", check_output)
     app.add_transform(LinkedNames)
+    app.add_transform(FramedFigures)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -70,6 +72,21 @@ class LinkedNames(SphinxTransform):
                 link = addnodes.pending_xref("", refdomain="py", reftype="obj", reftarget=target, refwarn=True)
                 literal.replace_self(link)
                 link += literal
+
+
+class FramedFigures(SphinxTransform):
+    """Put each figure into a frame of its own, which scrolls on a phone while the text stays; see site.css."""
+
+    default_priority = 400
+
+    def apply(self, **kwargs: Any) -> None:
+        """Wrap images of the gallery, and those that are a whole paragraph."""
+        for image in list(self.document.findall(lambda node: isinstance(node, nodes.image | imgsgnode))):
+            is_paragraph = isinstance(image.parent, nodes.paragraph) and len(image.parent) == 1
+            if is_paragraph or isinstance(image, imgsgnode):
+                frame = nodes.container(classes=["figure-frame"])
+                (image.parent if is_paragraph else image).replace_self(frame)
+                frame += image
 
 
 def write_llms_txt(app: Sphinx, error: Exception | None) -> None:

@@ -79,7 +79,7 @@ def public_modules() -> list[str]:
 
 def api_index() -> str:
     """Return the page that lists the public names of the package, in groups, and its modules."""
-    text = _title("Python", "=")
+    text = _title("Python", "=") + "The estimators, functions and modules of isokern, by what they are for.\n\n"
     for heading, names in GROUPS.items():
         text += _title(heading, "-") + _table("isokern", names)
     text += _title("Modules", "-")

@@ -52,6 +52,12 @@ def test_the_library_works_without_optional_packages():
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_quantiles_of_numpy_rows_need_no_optional_package():
+    regressor = "isokern.IKOGDRegressor(loss='quantile', quantiles=[0.1, 0.9], random_state=0)"
+    done = run(f"{IMPORTS}{regressor}.fit([[0], [1], [2], [3]], [0, 1, 2, 3]).predict([[1]])", without=OPTIONAL)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_the_library_imports_no_optional_package():
     done = run(f"{IMPORTS}print(*({OPTIONAL!r} & sys.modules.keys()))")
     assert (done.stdout, done.stderr) == ("\n", "")

@@ -4,7 +4,8 @@ The race: nothing to tune
 
 By default, ``IKOGDClassifier`` trains several candidates at once: cells of all sizes, coarse cells, a linear term, and
 sums of them, with two learning rates. Each row is predicted by all candidates before they learn it, so their errors are
-honest without a validation set. The candidate with the fewest errors wins. ``selection_`` tells the story.
+honest without a validation set. The candidate with the fewest errors wins. ``selection_`` has the errors of all
+candidates.
 """
 
 import matplotlib.pyplot as plt
@@ -14,7 +15,7 @@ from sklearn.datasets import load_digits
 from isokern import IKOGDClassifier
 
 # %%
-# Three tables that want different models.
+# Three tables, each of which suits another candidate.
 
 rng = np.random.default_rng(0)
 digits = load_digits(return_X_y=True)

@@ -32,7 +32,7 @@ is_earning = is_near & (table["income"] > 20_000)
 y = np.where((table["age"] > 45) ^ table["job"].isin(["nurse", "pilot"]) ^ is_earning, "yes", "no")
 
 # %%
-# People under 30 leave their income out more often than others, so that it is missing tells something, too.
+# People under 30 leave their income out more often than others, so a missing income is informative, too.
 
 
 def with_holes(table, share, seed):
@@ -73,7 +73,7 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# A row with a word that was never seen, columns in another order, and holes: neither an error nor a warning.
+# A row with a word that was never seen, columns in another order, and missing values: there is no error and no warning.
 
 model = IKOGDClassifier(random_state=0).fit(with_holes(table, 0.1, seed=1), y)
 print(model.predict(pd.DataFrame({"job": ["astronaut"], "city": [None], "age": [None], "income": [31_000.0]})))

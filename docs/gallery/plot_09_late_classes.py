@@ -31,8 +31,8 @@ for begin in range(0, len(X), 20):
     known.append(len(model.classes_))
 
 # %%
-# Each dot is an image, at the height of its digit; wrong predictions are red. The first image of a new class cannot be
-# predicted. A few images later the class is known.
+# Each dot is an image, at the height of its digit; wrong predictions are orange. The first image of a new class cannot
+# be predicted. A few images later the class is known.
 
 is_right = found == y
 figure, (top, bottom) = plt.subplots(2, 1, figsize=(9, 6), height_ratios=[2, 1], sharex=True, layout="constrained")

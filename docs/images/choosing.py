@@ -1,4 +1,4 @@
-"""Draw the chart of the page on choosing an estimator: python docs/images/choosing.py"""
+"""Draw the chart of the page on choosing an estimator, legible on a phone: python docs/images/choosing.py"""
 
 from __future__ import annotations
 
@@ -6,61 +6,53 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 
-QUESTION, ANSWER, LINE = "#eef2f7", "#0072B2", "#8a97a6"
+QUESTION, ANSWER, NOTE, LINE = "#eef2f7", "#005b8f", "#44505c", "#8a97a6"
+WIDTH, LINE_HEIGHT, INDENT = 4.9, 0.22, 0.36  # inches
 
-# By name: the text, and the place of its centre.
-QUESTIONS = {
-    "have": ("What do you have?", (0.9, 4.0)),
-    "table": ("Does it fit into\nthe memory\nof one machine?", (4.2, 5.4)),
-    "stream": ("May the rows\nchange their meaning\nover time?", (4.2, 2.6)),
-}
-ANSWERS = {
-    "fit": ("IKOGDClassifier, IKOGDRegressor", "fit", (9.0, 6.8)),
-    "svc": ("IKSVC", "if you want the optimum of the SVM problem", (9.0, 5.9)),
-    "file": (
-        "IKOGDClassifier, IKOGDRegressor",
-        "partial_fit on blocks of iter_csv, iter_parquet, iter_libsvm",
-        (9.0, 4.9),
-    ),
-    "dask": ("DaskIKOGDClassifier", "on a cluster", (9.0, 4.0)),
-    "adaptive": ("AdaptiveIKClassifier, AdaptiveIKRegressor", "partial_fit", (9.0, 3.0)),
-    "growing": ("IKOGDClassifier, IKOGDRegressor", "partial_fit", (9.0, 2.1)),
-    "kernel": ("IsolationKernel", "transform for features, similarity for a kernel matrix", (9.0, 1.0)),
-}
-BRANCHES = [
-    ("have", "table", "a table"),
-    ("have", "stream", "a stream"),
-    ("have", "kernel", "another method that takes features or a kernel"),
-    ("table", "fit", "yes"),
-    ("table", "svc", "yes"),
-    ("table", "file", "no, one machine"),
-    ("table", "dask", "no, several"),
-    ("stream", "adaptive", "yes, or unknown"),
-    ("stream", "growing", "no"),
+# From top to bottom: the level, the case, and either a question or an estimator and how to use it.
+STEPS = [
+    (0, "", "What do you have?", None),
+    (1, "a table", "Does it fit into the memory of one machine?", None),
+    (2, "yes", "IKOGDClassifier, IKOGDRegressor", "fit"),
+    (2, "yes, and you want the optimum of the SVM problem", "IKSVC", "fit"),
+    (2, "no", "IKOGDClassifier, IKOGDRegressor", "partial_fit on blocks of iter_csv, iter_parquet, ..."),
+    (2, "no, but you have a cluster", "DaskIKOGDClassifier", "fit on Dask arrays or data frames"),
+    (1, "a stream", "May its rows change their meaning over time?", None),
+    (2, "yes, or you do not know", "AdaptiveIKClassifier, AdaptiveIKRegressor", "partial_fit"),
+    (2, "no", "IKOGDClassifier, IKOGDRegressor", "partial_fit"),
+    (1, "another method that takes features or a kernel", "IsolationKernel", "transform, similarity"),
 ]
 
 
 def draw(ax):
-    """Draw questions, answers and the lines between them."""
-    places = {name: place for name, (_, place) in QUESTIONS.items()}
-    places |= {name: place for name, (_, _, place) in ANSWERS.items()}
-    for begin, end, text in BRANCHES:
-        (x0, y0), (x1, y1) = places[begin], places[end]
-        bend = x0 if end == "kernel" else x0 + 1.35  # the last answer is below all questions
-        reach = x1 - 2.05 if end in ANSWERS else x1  # boxes of questions hide the ends of lines
-        ax.plot([x0, bend, bend, reach], [y0, y0, y1, y1], color=LINE, linewidth=1.3, zorder=0)
-        ax.text(bend + 0.08, y1 + 0.06, text, fontsize=8.5, color="#44505c", va="bottom")
-    for text, (x, y) in QUESTIONS.values():
-        box = {"boxstyle": "round,pad=0.5", "facecolor": QUESTION, "edgecolor": LINE}
-        ax.text(x, y, text, ha="center", va="center", fontsize=10, bbox=box)
-    for name, note, (x, y) in ANSWERS.values():
-        ax.text(x - 1.95, y + 0.13, name, fontsize=10, weight="bold", color=ANSWER, va="center")
-        ax.text(x - 1.95, y - 0.2, note, fontsize=8.5, color="#44505c", va="center")
+    """Draw the steps below each other, each with a line from the question that it answers; return the height."""
+    y, parents = 0.0, {}
+    for level, case, text, use in STEPS:
+        x = level * INDENT
+        if level:
+            ax.text(x, y, case, fontsize=10, color=NOTE, style="italic", va="center")
+            start, parent = parents[level - 1], (level - 1) * INDENT + 0.14
+            ax.plot([parent, parent, x - 0.05], [start, y, y], color=LINE, linewidth=1.2, zorder=0)
+            y -= LINE_HEIGHT
+        if use is None:
+            y -= 0.06
+            box = {"boxstyle": "round,pad=0.35", "facecolor": QUESTION, "edgecolor": LINE}
+            ax.text(x + 0.07, y, text, fontsize=11, va="center", bbox=box)
+            parents[level] = y - 0.14
+        else:
+            ax.text(x, y, text, fontsize=11, weight="bold", color=ANSWER, va="center")
+            y -= LINE_HEIGHT
+            ax.text(x, y, use, fontsize=10, va="center")
+        y -= LINE_HEIGHT + 0.14
+    return -y
 
 
 if __name__ == "__main__":
-    figure, ax = plt.subplots(figsize=(10, 5.2), layout="constrained")
-    draw(ax)
-    ax.set(xlim=(-0.15, 12.1), ylim=(0.6, 7.2))
+    plt.rcParams["svg.hashsalt"] = "choosing"  # the same names inside the file in each run
+    figure = plt.figure()
+    ax = figure.add_axes((0, 0, 1, 1))
+    height = draw(ax)
+    figure.set_size_inches(WIDTH, height)
+    ax.set(xlim=(-0.1, WIDTH - 0.1), ylim=(0.2 - height, 0.2))
     ax.axis("off")
-    figure.savefig(Path(__file__).with_suffix(".png"), dpi=120)
+    figure.savefig(Path(__file__).with_suffix(".svg"), metadata={"Date": None})

@@ -57,13 +57,24 @@ def run_race():
     return race
 
 
+def draw_all(name, layout, size, draw, **widths):
+    """Draw panels in a layout, and save them."""
+    figure, axes = plt.subplot_mosaic(layout, figsize=size, layout="constrained", **widths)
+    for panel, ax in axes.items():
+        draw[panel](ax)
+    figure.savefig(Path(__file__).with_name(f"{name}.png"), dpi=100)
+
+
 if __name__ == "__main__":
     (X, y), (X_test, y_test) = spirals(N_ROWS, 0), spirals(N_TEST, 1)
     grid = np.stack(np.meshgrid(np.linspace(-1.05, 1.05, 400), np.linspace(-1.05, 1.05, 400)), axis=-1)
     model, linear = IKOGDClassifier(random_state=0).fit(X, y), SGDClassifier(random_state=0).fit(X, y)
+    accuracies, race = [found.score(X_test, y_test) for found in (model, linear)], run_race()
+    panels = {
+        "cells": lambda ax: draw_cells(ax, model, grid, X, y),
+        "boundary": lambda ax: draw_boundary(ax, model, grid, X, y, accuracies),
+        "race": lambda ax: draw_race(ax, race, "a stream that changes, as in isokern demo"),
+    }
     plt.rcParams["axes.titlesize"] = "medium"
-    figure, axes = plt.subplots(1, 3, figsize=(13, 3.9), layout="constrained", width_ratios=(1, 1, 1.6))
-    draw_cells(axes[0], model, grid, X, y)
-    draw_boundary(axes[1], model, grid, X, y, [found.score(X_test, y_test) for found in (model, linear)])
-    draw_race(axes[2], run_race(), "a stream that changes, as in isokern demo")
-    figure.savefig(Path(__file__).with_suffix(".png"), dpi=100)
+    draw_all("overview", [["cells", "boundary", "race"]], (13, 3.9), panels, width_ratios=(1, 1, 1.6))
+    draw_all("overview-phone", [["boundary"], ["race"]], (5.2, 7.2), panels, height_ratios=(1.3, 1))

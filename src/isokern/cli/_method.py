@@ -52,7 +52,7 @@ class Learning(NamedTuple):
         _option(help="Cells per partitioning, psi: a number, auto, or cv for 5-fold cross-validation over 4 to 4096."),
     ] = "auto"
     partitionings: Annotated[
-        int | None, _option(min=1, max=_LARGEST, help="Number of partitionings, t. Default: 100, adaptive 150.")
+        int | None, _option(min=1, max=_LARGEST, help="Number of partitionings, t. Default: the learner's.")
     ] = None
     scale: Annotated[
         str,

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from isokern.arrays import namespace
+from isokern.arrays import is_foreign, namespace
 from isokern.checks import all_or_nothing
 from isokern.engines import engine_of
 from isokern.feature_map import IsolationKernel
@@ -444,7 +444,10 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         """Return predictions as users see them: sorted quantiles, and (n,) for one output."""
         if predictions.shape[1] == 1:
             return predictions[:, 0]
-        return namespace(predictions).sort(predictions, axis=1) if self.loss == "quantile" else predictions
+        if self.loss != "quantile":
+            return predictions
+        xp = namespace(predictions) if is_foreign(predictions) else np  # array-api-compat may not be installed
+        return xp.sort(predictions, axis=1)
 
     @property
     @one_view
