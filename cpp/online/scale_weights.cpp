@@ -13,6 +13,10 @@
 #include <utility>
 #include <vector>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include "common/threads.hpp"
 #include "online/cell_places.hpp"
 
@@ -100,6 +104,12 @@ template <int kColumns> struct ColumnSums {
         sums += __builtin_convertvector(found, Doubles);
     }
 };
+#ifdef __SSE2__
+// GCC converts two floats one by one.
+template <> template <> inline void ColumnSums<2>::add(const float *values, Doubles &sums) {
+    sums += _mm_cvtps_pd(_mm_castsi128_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(values))));
+}
+#endif
 template <> struct ColumnSums<1> {
     using Doubles = double;
     template <class Value> static void add(const Value *value, double &sum) { sum += static_cast<double>(*value); }
@@ -208,10 +218,14 @@ template <class Value> class ScaleScorer {
                 const ScaleView<Value> &weights)
         : places_(cells), row_(linear), weights_(weights), is_large_(cells && table_size(*cells) > kCached) {}
 
-    void read(std::int64_t r) {
+    // The next row's weights are fetched ahead, and its sums of squared gradients unless they are null.
+    void read(std::int64_t r, const float *squares = nullptr) {
         if (is_large_)
-            places_.read_ahead(r,
-                               [this](Place place) { __builtin_prefetch(weights_.values + place * weights_.stride); });
+            places_.read_ahead(r, [this, squares](Place place) {
+                fetch_to_l2(weights_.values + place * weights_.stride);
+                if (squares)
+                    fetch_to_l2(squares + place * weights_.stride);
+            });
         else
             places_.read(r);
         row_.read(r);
@@ -263,7 +277,11 @@ class ScaleModel {
             shares_[i] = weights.shares[i % weights.n_scales];
     }
 
-    void read(std::int64_t r) { scorer_.read(r); }
+    // Where the last row took a step, the next one probably does, too, and needs its sums of squared gradients.
+    void read(std::int64_t r) {
+        scorer_.read(r, has_moved_ ? weights_.squares : nullptr);
+        has_moved_ = false;
+    }
     void last(double *scores) { scorer_.score(scores); }
     bool averages() const { return false; }
     void predict(double *scores) { scorer_.score(scores); }
@@ -271,6 +289,7 @@ class ScaleModel {
 
     void step(std::int64_t k, double g, double rate, double distance) {
         g = std::clamp(g, -kLargestGradient, kLargestGradient);
+        has_moved_ = true;
         if (weights_.values)
             with_constant_one(weights_.stride, [&](auto stride) {
                 is_adagrad_ ? move_each_cell(stride, k, g, rate) : move_all_cells(stride, k, g, rate);
@@ -373,7 +392,7 @@ class ScaleModel {
     }
 
     ScaleWeights weights_;
-    bool is_adagrad_;
+    bool is_adagrad_, has_moved_ = false; // since the last read
     ScaleScorer<float> scorer_;
     std::vector<float> shares_, cell_moves_; // by place
     std::vector<float> moves_;               // of the linear row
