@@ -75,6 +75,8 @@ std::optional<AnyCells> view(const OptionalCells &cells, const std::optional<Vec
             const auto rows = view(array, *starts);
             if (rows.n_rows != n_rows || n_scales < 1 || rows.t % n_scales != 0)
                 throw std::invalid_argument("cells must have a row per target and a column per scale.");
+            if (rows.n_cells() > std::int64_t{1} << 32)
+                throw std::invalid_argument("a model must have at most 2^32 cells.");
             return rows;
         },
         *cells);

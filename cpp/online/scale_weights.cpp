@@ -8,8 +8,14 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "common/threads.hpp"
 #include "online/cell_places.hpp"
@@ -17,20 +23,31 @@
 namespace isokern {
 namespace {
 
-// The places of the current row's cells in a table, t L of them. The places of the row after it are computed ahead, so
-// that the cache lines of their weights are on their way while the current row is learned.
+using Place = std::uint32_t; // the index of a cell in a table; 32 bits, because the places of a row are computed often
+
+// The places of the current row's cells in a table, t L of them.
 class RowPlaces {
   public:
     explicit RowPlaces(const std::optional<AnyCells> &cells) : cells_(cells) {
-        if (!cells_)
-            return;
-        const auto n = static_cast<std::size_t>(std::visit([](const auto &rows) { return rows.t; }, *cells_));
-        places_.resize(n);
-        next_.resize(n);
+        if (cells_)
+            std::visit(
+                [&](const auto &rows) {
+                    starts_.assign(rows.starts, rows.starts + rows.t);
+                    places_.resize(starts_.size());
+                    next_.resize(starts_.size());
+                },
+                *cells_);
     }
 
-    // Makes row r the current one, and calls fetch(place) for the places of row r + 1.
-    template <class Fetch> void read(std::int64_t r, Fetch fetch) {
+    // Makes row r the current one.
+    void read(std::int64_t r) {
+        if (cells_)
+            std::visit([&](const auto &rows) { find(rows, r, places_); }, *cells_);
+    }
+
+    // Makes row r the current one, and calls fetch(place) for the places of row r + 1, so that the cache lines of their
+    // weights are on their way while row r is learned.
+    template <class Fetch> void read_ahead(std::int64_t r, Fetch fetch) {
         if (cells_)
             std::visit(
                 [&](const auto &rows) {
@@ -42,74 +59,106 @@ class RowPlaces {
                     if (next_row_ == rows.n_rows)
                         return;
                     find(rows, next_row_, next_);
-                    for (const std::int64_t place : next_)
+                    for (const Place place : next_)
                         fetch(place);
                 },
                 *cells_);
     }
 
-    std::int64_t size() const { return static_cast<std::int64_t>(places_.size()); }
-    const std::int64_t *data() const { return places_.data(); }
+    std::int64_t size() const { return std::ssize(places_); }
+    std::span<const Place> all() const { return places_; }
 
   private:
-    template <class Rows> static void find(const Rows &rows, std::int64_t r, std::vector<std::int64_t> &places) {
+    template <class Rows> void find(const Rows &rows, std::int64_t r, std::vector<Place> &places) const {
         const auto *cells = rows.row(r);
+        const Place *starts = starts_.data();
+        Place *found = places.data();
         for (std::int64_t i = 0; i < rows.t; ++i)
-            places[i] = rows.starts[i] + cells[i];
+            found[i] = starts[i] + static_cast<Place>(cells[i]);
     }
 
     const std::optional<AnyCells> &cells_;
-    std::vector<std::int64_t> places_, next_;
+    std::vector<Place> starts_, places_, next_;
     std::int64_t next_row_ = -1; // the row whose places next_ has
 };
 
-// kColumns sums in one vector. It is passed by reference, because how functions return vectors depends on the
-// instruction set.
+using One = std::integral_constant<std::int64_t, 1>;
+
+// Calls use(n), with a constant where n is 1, for which the compiler leaves out loops and multiplications.
+template <class Use> void with_constant_one(std::int64_t n, Use use) {
+    if (n == 1)
+        use(One());
+    else
+        use(n);
+}
+
+// Sums of kColumns columns, in one vector. They are passed by reference, because how functions return vectors depends
+// on the instruction set.
 template <int kColumns> struct ColumnSums {
     typedef double Doubles __attribute__((vector_size(kColumns * sizeof(double))));
-    Doubles sums = {};
 
-    template <class Value> void add(const Value *values) {
+    template <class Value> static void add(const Value *values, Doubles &sums) {
         typedef Value Values __attribute__((vector_size(kColumns * sizeof(Value))));
         Values found;
         std::memcpy(&found, values, sizeof found);
         sums += __builtin_convertvector(found, Doubles);
     }
 };
+#ifdef __SSE2__
+// GCC converts two floats one by one.
+template <> template <> inline void ColumnSums<2>::add(const float *values, Doubles &sums) {
+    sums += _mm_cvtps_pd(_mm_castsi128_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(values))));
+}
+#endif
+template <> struct ColumnSums<1> {
+    using Doubles = double;
+    template <class Value> static void add(const Value *value, double &sum) { sum += static_cast<double>(*value); }
+};
 
 //  sums[k] = sum_i sum_l values[place(i, l), k]
 // Scales first, coarse to fine; then kParts partial sums over the partitionings, as in sum_over_cells. kColumns columns
-// at a time, so that the sums stay in registers.
-template <int kColumns, class Value>
-void sum_columns(const RowPlaces &places, std::int64_t n_scales, const Value *values, std::int64_t stride,
-                 double *sums) {
-    const std::int64_t *place = places.data(), *end = place + places.size();
-    ColumnSums<kColumns> parts[kParts];
-    const auto add_path = [&](ColumnSums<kColumns> &part) { // of one partitioning
-        ColumnSums<kColumns> path;
+// at a time, so that the sums stay in registers; for that, the compiler wants them as single variables.
+template <int kColumns, class Count, class Stride, class Value>
+void sum_columns(std::span<const Place> places, Count n_scales, const Value *values, Stride stride, double *sums) {
+    static_assert(kParts == 4);
+    using Sums = ColumnSums<kColumns>;
+    typename Sums::Doubles a{}, b{}, c{}, d{};
+    const Place *place = places.data(), *end = place + places.size();
+    const auto add_path = [&](auto &part) { // of one partitioning
+        typename Sums::Doubles path{};
         for (std::int64_t l = 0; l < n_scales; ++l)
-            path.add(values + *place++ * stride);
-        part.sums += path.sums;
+            Sums::add(values + std::int64_t{*place++} * stride, path);
+        part += path;
     };
-    while (end - place >= kParts * n_scales)
-#pragma GCC unroll 4
-        for (auto &part : parts)
-            add_path(part);
-    int i = 0;
-    while (place < end) // not a for loop: clang does not see that add_path moves place, and warns
-        add_path(parts[i++]);
-    const auto sum = (parts[0].sums + parts[1].sums) + (parts[2].sums + parts[3].sums);
+    while (end - place >= kParts * n_scales) {
+        add_path(a);
+        add_path(b);
+        add_path(c);
+        add_path(d);
+    }
+    if (place < end)
+        add_path(a);
+    if (place < end)
+        add_path(b);
+    if (place < end)
+        add_path(c);
+    const auto sum = (a + b) + (c + d);
     std::memcpy(sums, &sum, sizeof sum);
 }
 
-template <class Value> void sum_all_columns(const RowPlaces &places, const ScaleView<Value> &weights, double *sums) {
-    std::int64_t k = 0;
-    for (; k + 4 <= weights.n_columns; k += 4)
-        sum_columns<4>(places, weights.n_scales, weights.values + k, weights.stride, sums + k);
-    for (; k + 2 <= weights.n_columns; k += 2)
-        sum_columns<2>(places, weights.n_scales, weights.values + k, weights.stride, sums + k);
-    if (k < weights.n_columns)
-        sum_columns<1>(places, weights.n_scales, weights.values + k, weights.stride, sums + k);
+template <class Value>
+void sum_all_columns(std::span<const Place> places, const ScaleView<Value> &weights, double *sums) {
+    with_constant_one(weights.n_scales, [&](auto n_scales) {
+        std::int64_t k = 0;
+        for (; k + 4 <= weights.n_columns; k += 4)
+            sum_columns<4>(places, n_scales, weights.values + k, weights.stride, sums + k);
+        for (; k + 2 <= weights.n_columns; k += 2)
+            sum_columns<2>(places, n_scales, weights.values + k, weights.stride, sums + k);
+        if (k < weights.n_columns)
+            with_constant_one(weights.stride, [&](auto stride) {
+                sum_columns<1>(places, n_scales, weights.values + k, stride, sums + k);
+            });
+    });
 }
 
 // The current row of a linear term: its columns and values, the constant last.
@@ -167,17 +216,25 @@ template <class Value> class ScaleScorer {
   public:
     ScaleScorer(const std::optional<AnyCells> &cells, const std::optional<LinearRows> &linear,
                 const ScaleView<Value> &weights)
-        : places_(cells), row_(linear), weights_(weights) {}
+        : places_(cells), row_(linear), weights_(weights), is_large_(cells && table_size(*cells) > kCached) {}
 
-    void read(std::int64_t r) {
-        places_.read(r, [this](std::int64_t place) { __builtin_prefetch(weights_.values + place * weights_.stride); });
+    // The next row's weights are fetched ahead, and its sums of squared gradients unless they are null.
+    void read(std::int64_t r, const float *squares = nullptr) {
+        if (is_large_)
+            places_.read_ahead(r, [this, squares](Place place) {
+                fetch_to_l2(weights_.values + place * weights_.stride);
+                if (squares)
+                    fetch_to_l2(squares + place * weights_.stride);
+            });
+        else
+            places_.read(r);
         row_.read(r);
     }
 
     void score(double *scores) {
         std::fill_n(scores, weights_.n_columns, 0.0);
         if (weights_.values) {
-            sum_all_columns(places_, weights_, scores);
+            sum_all_columns(places_.all(), weights_, scores);
             const auto t = static_cast<double>(places_.size() / weights_.n_scales);
             for (std::int64_t k = 0; k < weights_.n_columns; ++k)
                 scores[k] /= t;
@@ -190,9 +247,17 @@ template <class Value> class ScaleScorer {
     const LinearRow &row() const { return row_; }
 
   private:
+    static constexpr std::int64_t kCached = 1 << 18; // bytes of weights that the inner caches hold
+
+    std::int64_t table_size(const AnyCells &cells) const {
+        return std::visit([](const auto &rows) { return rows.starts[rows.t] - rows.starts[0]; }, cells) *
+               weights_.stride * static_cast<std::int64_t>(sizeof(Value));
+    }
+
     RowPlaces places_;
     LinearRow row_;
     ScaleView<Value> weights_;
+    bool is_large_; // whether weights are fetched ahead
 };
 
 constexpr double kLargestGradient = 1e15; // so that sums of squares stay finite as floats
@@ -207,12 +272,16 @@ class ScaleModel {
                   {weights.values, weights.n_scales, weights.linear_values, weights.n_columns, weights.stride}) {
         const std::int64_t n = scorer_.places().size();
         shares_.resize(static_cast<std::size_t>(n));
-        roots_.resize(static_cast<std::size_t>(n));
+        cell_moves_.resize(static_cast<std::size_t>(n));
         for (std::int64_t i = 0; i < n; ++i)
             shares_[i] = weights.shares[i % weights.n_scales];
     }
 
-    void read(std::int64_t r) { scorer_.read(r); }
+    // Where the last row took a step, the next one probably does, too, and needs its sums of squared gradients.
+    void read(std::int64_t r) {
+        scorer_.read(r, has_moved_ ? weights_.squares : nullptr);
+        has_moved_ = false;
+    }
     void last(double *scores) { scorer_.score(scores); }
     bool averages() const { return false; }
     void predict(double *scores) { scorer_.score(scores); }
@@ -220,8 +289,11 @@ class ScaleModel {
 
     void step(std::int64_t k, double g, double rate, double distance) {
         g = std::clamp(g, -kLargestGradient, kLargestGradient);
+        has_moved_ = true;
         if (weights_.values)
-            is_adagrad_ ? move_each_cell(k, g, rate) : move_all_cells(k, g, rate);
+            with_constant_one(weights_.stride, [&](auto stride) {
+                is_adagrad_ ? move_each_cell(stride, k, g, rate) : move_all_cells(stride, k, g, rate);
+            });
         if (weights_.linear_values)
             move_linear(k, g, rate, distance + rate);
     }
@@ -232,7 +304,7 @@ class ScaleModel {
             const RowPlaces &places = scorer_.places();
             for (std::int64_t i = 0; i < places.size(); ++i) {
                 const double a = shares_[i];
-                sum += is_adagrad_ ? a * std::abs(g) / root(square(weights_.squares, places.data()[i], k), g)
+                sum += is_adagrad_ ? a * std::abs(g) / root(square(weights_.squares, places.all()[i], k), g)
                                    : a * a * std::abs(g);
             }
             sum /= static_cast<double>(places.size() / weights_.n_scales);
@@ -249,27 +321,35 @@ class ScaleModel {
     static double root(double s, double g) { return std::max(std::sqrt(s + g * g), std::abs(g)); }
 
     // In separate short loops, so that the compiler vectorises roots and divisions.
-    void move_each_cell(std::int64_t k, double g, double rate) {
-        const auto n = scorer_.places().size(), stride = weights_.stride;
-        const std::int64_t *places = scorer_.places().data();
+    template <class Stride> void move_each_cell(Stride stride, std::int64_t k, double g, double rate) {
+        const std::span<const Place> places = scorer_.places().all();
         const float square = static_cast<float>(g * g), factor = static_cast<float>(-rate * g);
         const float size = std::max(static_cast<float>(std::abs(g)), 1e-30f); // no division by zero
-        float *roots = roots_.data();
-        for (std::int64_t i = 0; i < n; ++i)
-            roots[i] = weights_.squares[places[i] * stride + k] += square;
-        for (std::int64_t i = 0; i < n; ++i) {
-            const float root = std::sqrt(roots[i]);
-            roots[i] = factor * shares_[i] / (root > size ? root : size);
+        const float *shares = shares_.data();
+        float *squares = weights_.squares + k, *moves = cell_moves_.data();
+        for (std::size_t i = 0; i < places.size(); ++i)
+            moves[i] = squares[std::int64_t{places[i]} * stride] += square;
+        for (std::size_t i = 0; i < places.size(); ++i) {
+            const float root = std::sqrt(moves[i]);
+            moves[i] = factor * shares[i] / (root > size ? root : size);
         }
-        for (std::int64_t i = 0; i < n; ++i)
-            weights_.values[places[i] * stride + k] += roots[i];
+        add_moves(stride, k);
     }
 
-    void move_all_cells(std::int64_t k, double g, double rate) {
-        const RowPlaces &places = scorer_.places();
-        const float factor = static_cast<float>(-rate * g);
-        for (std::int64_t i = 0; i < places.size(); ++i)
-            weights_.values[places.data()[i] * weights_.stride + k] += factor * shares_[i] * shares_[i];
+    template <class Stride> void move_all_cells(Stride stride, std::int64_t k, double g, double rate) {
+        const float factor = static_cast<float>(-rate * g), *shares = shares_.data();
+        float *moves = cell_moves_.data();
+        for (std::size_t i = 0; i < cell_moves_.size(); ++i)
+            moves[i] = factor * shares[i] * shares[i];
+        add_moves(stride, k);
+    }
+
+    template <class Stride> void add_moves(Stride stride, std::int64_t k) {
+        const std::span<const Place> places = scorer_.places().all();
+        const float *moves = cell_moves_.data();
+        float *values = weights_.values + k;
+        for (std::size_t i = 0; i < places.size(); ++i)
+            values[std::int64_t{places[i]} * stride] += moves[i];
     }
 
     // The change of the score by a step of the linear term, for a rate of 1.
@@ -312,10 +392,10 @@ class ScaleModel {
     }
 
     ScaleWeights weights_;
-    bool is_adagrad_;
+    bool is_adagrad_, has_moved_ = false; // since the last read
     ScaleScorer<float> scorer_;
-    std::vector<float> shares_, roots_; // by place
-    std::vector<float> moves_;          // of the linear row
+    std::vector<float> shares_, cell_moves_; // by place
+    std::vector<float> moves_;               // of the linear row
 };
 
 } // namespace
