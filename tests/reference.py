@@ -100,7 +100,7 @@ def choose_split(values, is_categorical, draws):
     return float(split), missing_right, np.where(is_missing, not missing_right, values < split)
 
 
-def grow_tree(points, key, max_depth=None, depth=0, columns=None, names=None, categorical=()):
+def grow_tree(points, key, max_depth=None, depth=0, columns=None, names=None, categorical=(), column_weights=None):
     """Return a tree of nested (column, split, missing_right, left, right); a leaf is the index of its first point."""
     columns = nonzero_columns(points) if columns is None else columns
     names = np.arange(len(points)) if names is None else names
@@ -109,7 +109,11 @@ def grow_tree(points, key, max_depth=None, depth=0, columns=None, names=None, ca
         return int(names[0])
     while columns:
         k = draws.below(len(columns))
-        chosen = choose_split(points[:, columns[k]].astype(float), columns[k] in categorical, draws)
+        weight = 1.0 if column_weights is None else column_weights[columns[k]]
+        if 0.0 < weight < 1.0 and draws.unit() > weight:
+            continue
+        values = points[:, columns[k]].astype(float)
+        chosen = choose_split(values, columns[k] in categorical, draws) if weight > 0.0 else None
         if chosen is not None:
             break
         columns[k] = columns[-1]
@@ -122,7 +126,16 @@ def grow_tree(points, key, max_depth=None, depth=0, columns=None, names=None, ca
     own = nonzero_columns(smaller) if np.count_nonzero(smaller) < len(columns) else list(columns)
     # The larger child changes the shared list of columns, so the smaller child has a list of its own.
     children = [
-        grow_tree(points[side], mix(key ^ child_key), max_depth, depth + 1, child_columns, names[side], categorical)
+        grow_tree(
+            points[side],
+            mix(key ^ child_key),
+            max_depth,
+            depth + 1,
+            child_columns,
+            names[side],
+            categorical,
+            column_weights,
+        )
         for side, child_key, child_columns in (
             (goes_left, LEFT_KEY, columns if left_is_larger else own),
             (~goes_left, RIGHT_KEY, own if left_is_larger else columns),
@@ -144,12 +157,11 @@ def descend(tree, row, categorical=()):
     return tree
 
 
-def tree_cells(X, D, n_partitionings, n_cells, seed, max_depth=None, categorical=()):
+def tree_cells(X, D, n_partitionings, n_cells, seed, max_depth=None, categorical=(), column_weights=None):
     """Return the cells of the rows of X in isolation trees grown on samples of D."""
     samples = draw_samples(len(D), n_partitionings, n_cells, seed)
-    trees = [
-        grow_tree(D[rows], stream_key(seed, 2, i), max_depth, categorical=categorical) for i, rows in enumerate(samples)
-    ]
+    how = {"categorical": categorical, "column_weights": column_weights}
+    trees = [grow_tree(D[rows], stream_key(seed, 2, i), max_depth, **how) for i, rows in enumerate(samples)]
     return np.array([[descend(tree, row, categorical) for tree in trees] for row in X])
 
 
@@ -216,6 +228,27 @@ def grown_cells(arrays, X, D, samples, seed, max_depth=None, categorical=()):
             ]
         )
     return found
+
+
+def split_gains(arrays, X, targets, n_columns, categorical=()):
+    """Return by column how much its splits reduce the targets' sum of squares beyond chance, and the rows at them."""
+    gains, visits = np.zeros(n_columns), np.zeros(n_columns)
+
+    def spread(rows):
+        return ((targets[rows] - targets[rows].mean(axis=0)) ** 2).sum()
+
+    for begin, end in pairwise(arrays["starts"]):
+        tree = {name: values[begin:end] for name, values in arrays.items() if name != "starts"}
+        paths = [tree_path(tree, row, categorical) for row in X]
+        for node in np.flatnonzero(tree["left"] >= 0):
+            here, left, right = (
+                np.array([k in path for path in paths]) for k in (node, tree["left"][node], tree["left"][node] + 1)
+            )
+            if left.any() and right.any():
+                chance = spread(here) / (here.sum() - 1)
+                gains[tree["column"][node]] += spread(here) - spread(left) - spread(right) - chance
+                visits[tree["column"][node]] += here.sum()
+    return gains, visits
 
 
 def squared_distances(X, D):

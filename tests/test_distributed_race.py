@@ -131,13 +131,14 @@ def text():
 @pytest.mark.parametrize(("make", "has_cells"), [(chessboard, True), (text, False)], ids=["chessboard", "text"])
 def test_the_winner_of_clear_cases_is_that_of_one_machine(make, has_cells):
     X, y = make()
-    local = IKOGDClassifier(n_partitionings=20, random_state=0, loss="squared_hinge").fit(X[:1500], y[:1500])
+    how = {"n_partitionings": 20, "random_state": 0}
+    local = IKOGDClassifier(loss="squared_hinge", column_weights=None, **how).fit(X[:1500], y[:1500])
     if sparse.issparse(X):
         X = da.concatenate(
             [da.from_array(sparse.csr_matrix(X[k : k + 250]), chunks=(250, 400)) for k in range(0, 2000, 250)]
         )
     rows, labels = X if isinstance(X, da.Array) else da.from_array(X, chunks=(250, 2)), da.from_array(y, chunks=250)
-    model = DaskIKOGDClassifier(n_partitionings=20, random_state=0).fit(rows[:1500], labels[:1500])
+    model = DaskIKOGDClassifier(**how).fit(rows[:1500], labels[:1500])
     assert model.selection_["leader"] == local.selection_["leader"]
     assert ("cells" in model.selection_["leader"]) == has_cells
     assert model.score(rows[1500:], labels[1500:]) > 0.8
@@ -154,7 +155,8 @@ def test_one_partition_and_one_round_are_the_race_of_one_machine():
 
 
 def test_the_map_is_that_of_one_machine():
-    local, model = IKOGDClassifier(**SMALL).fit(X, Y), DaskIKOGDClassifier(**ONLINE).fit(*blocks(X, Y))
+    local = IKOGDClassifier(column_weights=None, **SMALL).fit(X, Y)
+    model = DaskIKOGDClassifier(**ONLINE).fit(*blocks(X, Y))
     assert (local.kernel_.n_cells_, local.kernel_.n_scales_) == (64, 3)
     assert np.array_equal(model.kernel_.apply(X), local.kernel_.apply(X))
 

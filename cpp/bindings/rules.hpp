@@ -17,7 +17,6 @@
 
 namespace isokern::bindings {
 
-using OptionalVector = std::optional<Vector<double>>;
 using OptionalOutput = std::optional<Output<double>>;
 using OptionalTable = std::optional<Table<double>>;
 // Columns of classes; or values with a column per score, and their units (None for 1).

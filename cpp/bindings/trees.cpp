@@ -10,6 +10,7 @@
 
 #include <nanobind/stl/optional.h>
 
+#include "trees/relevance.hpp"
 #include "trees/scales.hpp"
 #include "trees/splits.hpp"
 #include "trees/tree_map.hpp"
@@ -22,17 +23,34 @@ template <class Cell> using Paths = nb::ndarray<Cell, nb::ndim<3>, nb::c_contig,
 using PathsOutput = std::variant<Paths<std::uint8_t>, Paths<std::uint16_t>, Paths<std::uint32_t>>;
 using PathsArgument = std::variant<Paths<const std::uint8_t>, Paths<const std::uint16_t>, Paths<const std::uint32_t>>;
 
-void check_rows(const AnyRows &any, const Table<std::int64_t> &samples, const Vector<std::int32_t> &categorical) {
+void check_growth(const AnyRows &any, const Table<std::int64_t> &samples, const GrowthRules &rules) {
     std::visit(
         [&](const auto &table) {
             for (std::size_t k = 0; k < samples.size(); ++k)
                 if (samples.data()[k] < 0 || samples.data()[k] >= table.n_rows)
                     throw std::invalid_argument("samples must be row numbers from 0 to n_rows - 1.");
-            for (const std::int32_t column : std::span(categorical.data(), categorical.size()))
+            for (const std::int32_t column : rules.categorical)
                 if (column < 0 || column >= table.n_columns)
                     throw std::invalid_argument("categorical columns must be numbers of columns.");
+            // A tiny weight would be refused almost forever.
+            for (std::int64_t j = 0; rules.column_weights && j < table.n_columns; ++j)
+                if (const double weight = rules.column_weights[j];
+                    weight != 0.0 && !(weight >= 0x1p-20 && weight <= 1.0))
+                    throw std::invalid_argument("column_weights must be 0, or from 2^-20 to 1.");
         },
         any);
+}
+
+std::int64_t n_columns_of(const AnyRows &any) {
+    return std::visit([](const auto &table) { return table.n_columns; }, any);
+}
+
+GrowthRules growth_rules(const AnyRows &any, std::int64_t max_depth, std::uint64_t seed,
+                         const Vector<std::int32_t> &categorical, int threads, const OptionalVector &column_weights) {
+    if (column_weights && static_cast<std::int64_t>(column_weights->size()) != n_columns_of(any))
+        throw std::invalid_argument("column_weights must have one entry for each column.");
+    return {max_depth, seed, std::span(categorical.data(), categorical.size()),
+            column_weights ? column_weights->data() : nullptr, threads};
 }
 
 auto to_arrays(Forest forest) {
@@ -43,20 +61,20 @@ auto to_arrays(Forest forest) {
 
 auto grow_trees(const RowsArgument &rows, const Table<std::int64_t> &samples, std::int64_t max_depth,
                 std::uint64_t seed, const Vector<std::int32_t> &categorical, int threads,
-                const std::optional<Vector<std::int64_t>> &number) {
+                const std::optional<Vector<std::int64_t>> &number, const OptionalVector &column_weights) {
     if (number && number->size() != samples.shape(0))
         throw std::invalid_argument("number must have one entry for each tree.");
     Forest forest;
     const AnyRows any = view(rows);
+    const GrowthRules rules = growth_rules(any, max_depth, seed, categorical, threads, column_weights);
     {
         const nb::gil_scoped_release release;
-        check_rows(any, samples, categorical);
+        check_growth(any, samples, rules);
         std::visit(
             [&](const auto &table) {
                 forest = isokern::grow_trees(table, samples.data(), static_cast<std::int64_t>(samples.shape(0)),
-                                             static_cast<std::int64_t>(samples.shape(1)), max_depth, seed,
-                                             number ? number->data() : nullptr,
-                                             std::span(categorical.data(), categorical.size()), threads);
+                                             static_cast<std::int64_t>(samples.shape(1)),
+                                             number ? number->data() : nullptr, rules);
             },
             any);
     }
@@ -68,23 +86,24 @@ auto grow_trees(const RowsArgument &rows, const Table<std::int64_t> &samples, st
 auto grow_further(const Vector<double> &split, const Vector<std::int32_t> &column, const Vector<std::int32_t> &left,
                   const Vector<std::uint8_t> &missing_right, const Vector<std::int64_t> &starts, std::int64_t n_cells,
                   const RowsArgument &rows, const Table<std::int64_t> &samples, const Table<std::int32_t> &cells,
-                  std::int64_t max_depth, std::uint64_t seed, const Vector<std::int32_t> &categorical, int threads) {
+                  std::int64_t max_depth, std::uint64_t seed, const Vector<std::int32_t> &categorical, int threads,
+                  const OptionalVector &column_weights) {
     if (samples.shape(0) + 1 != starts.size() || samples.shape(1) == 0 || cells.shape(0) != samples.shape(0) ||
         cells.shape(1) != samples.shape(1))
         throw std::invalid_argument("samples and cells must have a row for each tree, and a column for each point.");
     GrownForest grown;
     const AnyRows any = view(rows);
+    const GrowthRules rules = growth_rules(any, max_depth, seed, categorical, threads, column_weights);
     {
         const nb::gil_scoped_release release;
-        check_rows(any, samples, categorical);
+        check_growth(any, samples, rules);
         std::visit(
             [&](const auto &table) {
                 const ForestView from{
                     split.data(), column.data(), left.data(), missing_right.data(), {starts.data(), starts.size()},
                     n_cells};
                 grown = isokern::grow_further(from, table, samples.data(), cells.data(),
-                                              static_cast<std::int64_t>(samples.shape(1)), max_depth, seed,
-                                              std::span(categorical.data(), categorical.size()), threads);
+                                              static_cast<std::int64_t>(samples.shape(1)), rules);
             },
             any);
     }
@@ -198,17 +217,43 @@ void expand_leaves(const CellsArgument &leaves, const PathsArgument &paths, cons
         leaves, paths, cells);
 }
 
+// By column of the rows, the gains of its splits and how many rows passed them (relevance.hpp).
+auto split_gains(const Vector<std::int32_t> &column, const Vector<std::int32_t> &left,
+                 const Vector<std::int64_t> &starts, std::int64_t n_cells, std::int64_t n_columns,
+                 const CellsArgument &leaves, const Table<double> &targets) {
+    const std::span<const std::int64_t> ends(starts.data(), starts.size());
+    if (left.size() != column.size() || ends.size() < 2 || ends.front() != 0 || n_cells < 1 || n_columns < 1 ||
+        ends.back() != static_cast<std::int64_t>(left.size()) || !std::is_sorted(ends.begin(), ends.end()))
+        throw std::invalid_argument("the arrays of a forest must have the same length, and starts must ascend from 0.");
+    std::vector<double> gains(static_cast<std::size_t>(n_columns)), visits(gains.size());
+    {
+        const nb::gil_scoped_release release;
+        std::visit(
+            [&](const auto &cells) {
+                if (cells.shape(0) != targets.shape(0) || cells.shape(1) + 1 != ends.size())
+                    throw std::invalid_argument("leaves must have a row per target and a column per tree.");
+                isokern::split_gains({column.data(), left.data(), ends, n_cells, targets.data(),
+                                      static_cast<std::int64_t>(targets.shape(0)),
+                                      static_cast<std::int64_t>(targets.shape(1))},
+                                     cells.data(), gains, visits);
+            },
+            leaves);
+    }
+    return nb::make_tuple(to_array(std::move(gains)), to_array(std::move(visits)));
+}
+
 } // namespace
 
 void register_trees(nb::module_ &m) {
     using namespace nb::literals;
     m.def("category_codes", &category_codes, "values"_a, "name_of"_a);
     m.def("grow_trees", &grow_trees, "rows"_a.noconvert(), "samples"_a.noconvert(), "max_depth"_a, "seed"_a,
-          "categorical"_a.noconvert(), "threads"_a, "number"_a.noconvert() = nb::none());
+          "categorical"_a.noconvert(), "threads"_a, "number"_a.noconvert() = nb::none(),
+          "column_weights"_a.noconvert() = nb::none());
     m.def("grow_further", &grow_further, "split"_a.noconvert(), "column"_a.noconvert(), "left"_a.noconvert(),
           "missing_right"_a.noconvert(), "starts"_a.noconvert(), "n_cells"_a, "rows"_a.noconvert(),
           "samples"_a.noconvert(), "cells"_a.noconvert(), "max_depth"_a, "seed"_a, "categorical"_a.noconvert(),
-          "threads"_a);
+          "threads"_a, "column_weights"_a.noconvert() = nb::none());
     nb::class_<TreeMap>(m, "TreeMap")
         .def(
             "__init__",
@@ -222,6 +267,8 @@ void register_trees(nb::module_ &m) {
             "split"_a.noconvert(), "column"_a.noconvert(), "left"_a.noconvert(), "missing_right"_a.noconvert(),
             "n_points"_a.noconvert(), "starts"_a.noconvert(), "categorical"_a.noconvert(), "n_columns"_a, "n_cells"_a)
         .def("apply", &find_cells, "rows"_a.noconvert(), "cells"_a.noconvert(), "threads"_a);
+    m.def("split_gains", &split_gains, "column"_a.noconvert(), "left"_a.noconvert(), "starts"_a.noconvert(),
+          "n_cells"_a, "n_columns"_a, "leaves"_a.noconvert(), "targets"_a.noconvert());
     m.def("count_scale_cells", &count_scale_cells, "left"_a.noconvert(), "n_points"_a.noconvert(),
           "starts"_a.noconvert(), "n_cells"_a, "n_scales"_a);
     m.def("find_paths", &find_paths, "left"_a.noconvert(), "n_points"_a.noconvert(), "starts"_a.noconvert(),

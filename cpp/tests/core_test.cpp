@@ -118,8 +118,8 @@ std::vector<std::int64_t> samples() {
 template <class Rows>
 std::vector<std::uint16_t> tree_cells(Results &results, const std::string &name, const Rows &rows,
                                       const std::vector<std::int32_t> &categorical = {}) {
-    const Forest forest =
-        grow_trees(rows, samples().data(), kPartitionings, kCells, -1, kSeed, nullptr, categorical, kThreads);
+    const Forest forest = grow_trees(rows, samples().data(), kPartitionings, kCells, nullptr,
+                                     {.seed = kSeed, .categorical = categorical, .threads = kThreads});
     results[name + "-splits"] = hash_of(forest.split);
     results[name + "-children"] = hash_of(forest.left);
     const TreeMap map(forest.split.data(), forest.column.data(), forest.left.data(), forest.missing_right.data(),

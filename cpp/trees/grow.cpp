@@ -4,13 +4,13 @@
 // New trees and further growth are one algorithm: it isolates points inside the leaves of a tree. A new tree is a root
 // that is a leaf.
 //
-// A node must draw uniformly from the columns that are not constant among its points, without scanning all columns. It
-// keeps a list that contains them and draws by rejection: a column that proves constant is deleted from the list, for
-// the node and its descendants, because a column constant in a node is constant in its children. An empty list means
-// that all points are equal. The larger child takes over its parent's list. The smaller child gets a copy or, where
-// that is shorter, a list of the columns in which its own points are not all zero. A point is in the smaller child at
-// most log2(sample size) times, so each stored value is listed at most that often, however unbalanced the tree
-// (small-to-large).
+// A node must draw from the columns that are not constant among its points, without scanning all columns. It keeps a
+// list that contains them and draws by rejection: a column is refused with probability 1 - its weight, and one that
+// proves constant is deleted from the list, for the node and its descendants, because a column constant in a node is
+// constant in its children. An empty list means that all points are equal. The larger child takes over its parent's
+// list. The smaller child gets a copy or, where that is shorter, a list of the columns in which its own points are not
+// all zero. A point is in the smaller child at most log2(sample size) times, so each stored value is listed at most
+// that often, however unbalanced the tree (small-to-large).
 #include "trees/tree_map.hpp"
 
 #include <algorithm>
@@ -108,7 +108,8 @@ std::int32_t number_leaves(const Tree &tree, const std::int32_t *former, std::in
 // Grows one tree after another; owns the scratch buffers.
 template <class Sample> class Grower {
   public:
-    Grower(const Sample &sample, std::int64_t max_depth) : sample_(sample), max_depth_(max_depth) {}
+    Grower(const Sample &sample, const GrowthRules &rules)
+        : sample_(sample), max_depth_(rules.max_depth), column_weights_(rules.column_weights) {}
 
     // Isolates the points of a sample inside the leaves of a tree. Returns the number of nodes.
     //   in: rows (the sample), the leaf of each point by its node, key of the tree's random stream      changed: tree
@@ -206,14 +207,17 @@ template <class Sample> class Grower {
     }
 
     // Draws a slot that is not constant in the node, by rejection, and a split; false if there is none.
-    //   changed: the node's list (constant slots are deleted)
+    //   changed: the node's list (constant slots, and those of weight 0, are deleted)
     //   out: slot_, split_; values_ of the node's points, which go left if below sides_at_
     bool choose_slot(Node &node, Draws &draws) {
         std::int32_t *slots = slots_.data() + node.first_slot;
         while (node.n_slots > 0) {
             const auto k = draws.below(static_cast<std::uint64_t>(node.n_slots));
             slot_ = slots[k];
-            if (choose_split(node, draws))
+            const double weight = column_weights_ ? column_weights_[sample_.column(slot_)] : 1.0;
+            if (weight > 0.0 && weight < 1.0 && draws.unit() > weight)
+                continue;
+            if (weight > 0.0 && choose_split(node, draws))
                 return true;
             slots[k] = slots[--node.n_slots];
         }
@@ -334,6 +338,7 @@ template <class Sample> class Grower {
 
     Sample sample_;
     std::int64_t max_depth_;
+    const double *column_weights_; // or null
     Tree tree_{};
     std::vector<Node> waiting_;
     std::vector<std::int32_t> slots_;  // the lists of the nodes on the stack
@@ -379,7 +384,7 @@ void join(Forest &forest, const std::vector<std::int32_t> &n_nodes, std::int64_t
 //   in: most, the largest number of nodes of a tree
 template <class Sample, class Rows, class Work>
 Forest grow(const Rows &rows, const typename Sample::Shared &shared, std::int64_t n_trees, std::int64_t most,
-            std::int64_t max_depth, int threads, Work work) {
+            const GrowthRules &rules, Work work) {
     Forest forest;
     forest.split.resize(static_cast<std::size_t>(n_trees * most));
     forest.column.resize(forest.split.size());
@@ -387,8 +392,8 @@ Forest grow(const Rows &rows, const typename Sample::Shared &shared, std::int64_
     forest.missing_right.resize(forest.split.size());
     forest.n_points.resize(forest.split.size());
     std::vector<std::int32_t> n_nodes(static_cast<std::size_t>(n_trees));
-    parallel_tiles(n_trees, 1, threads, [&] {
-        return [&, grower = Grower(Sample(rows, shared), max_depth)](std::int64_t i, std::int64_t) mutable {
+    parallel_tiles(n_trees, 1, rules.threads, [&] {
+        return [&, grower = Grower(Sample(rows, shared), rules)](std::int64_t i, std::int64_t) mutable {
             const std::int64_t root = i * most;
             n_nodes[i] = work(i, grower,
                               Tree{forest.split.data() + root, forest.column.data() + root, forest.left.data() + root,
@@ -402,22 +407,22 @@ Forest grow(const Rows &rows, const typename Sample::Shared &shared, std::int64_
 // Calls grow<Sample> with the Sample that suits the rows.
 template <class Value, class Work>
 Forest grow_any(const DenseRows<Value> &rows, RowNumbers sampled, std::int64_t n_trees, std::int64_t most,
-                std::int64_t max_depth, std::span<const std::int32_t> categorical, int threads, Work work) {
-    const NonzeroColumns<Value> nonzero(rows, sampled, threads);
-    if (categorical.empty() && !nonzero.has_missing())
-        return grow<DenseSample<Value>>(rows, nonzero, n_trees, most, max_depth, threads, work);
+                const GrowthRules &rules, Work work) {
+    const NonzeroColumns<Value> nonzero(rows, sampled, rules.threads);
+    if (rules.categorical.empty() && !nonzero.has_missing())
+        return grow<DenseSample<Value>>(rows, nonzero, n_trees, most, rules, work);
     typename MixedSample<Value>::Shared shared{nonzero, std::vector<bool>(static_cast<std::size_t>(rows.n_columns))};
-    for (const std::int32_t column : categorical)
+    for (const std::int32_t column : rules.categorical)
         shared.is_categorical[column] = true;
-    return grow<MixedSample<Value>>(rows, shared, n_trees, most, max_depth, threads, work);
+    return grow<MixedSample<Value>>(rows, shared, n_trees, most, rules, work);
 }
 
 template <class Value, class Work>
-Forest grow_any(const CsrRows<Value> &rows, RowNumbers, std::int64_t n_trees, std::int64_t most, std::int64_t max_depth,
-                std::span<const std::int32_t> categorical, int threads, Work work) {
-    if (!categorical.empty())
+Forest grow_any(const CsrRows<Value> &rows, RowNumbers, std::int64_t n_trees, std::int64_t most,
+                const GrowthRules &rules, Work work) {
+    if (!rules.categorical.empty())
         throw std::invalid_argument("rows with categories must be dense.");
-    return grow<CsrSample<Value>>(rows, {}, n_trees, most, max_depth, threads, work);
+    return grow<CsrSample<Value>>(rows, {}, n_trees, most, rules, work);
 }
 
 std::uint64_t tree_key(std::uint64_t seed, std::int64_t i) {
@@ -428,21 +433,19 @@ std::uint64_t tree_key(std::uint64_t seed, std::int64_t i) {
 
 template <class Rows>
 Forest grow_trees(const Rows &rows, const std::int64_t *samples, std::int64_t n_trees, std::int64_t sample_size,
-                  std::int64_t max_depth, std::uint64_t seed, const std::int64_t *number,
-                  std::span<const std::int32_t> categorical, int threads) {
+                  const std::int64_t *number, const GrowthRules &rules) {
     const std::vector<std::int32_t> at_root(static_cast<std::size_t>(sample_size));
     return grow_any(rows, {samples, static_cast<std::size_t>(n_trees * sample_size)}, n_trees, 2 * sample_size - 1,
-                    max_depth, categorical, threads, [&](std::int64_t i, auto &grower, Tree tree) {
+                    rules, [&](std::int64_t i, auto &grower, Tree tree) {
                         tree.left[tree.add_node(1)] = ~0;
                         return grower.grow({samples + i * sample_size, at_root.size()}, at_root,
-                                           tree_key(seed, number ? number[i] : i), tree);
+                                           tree_key(rules.seed, number ? number[i] : i), tree);
                     });
 }
 
 template <class Rows>
 GrownForest grow_further(const ForestView &from, const Rows &rows, const std::int64_t *samples,
-                         const std::int32_t *cells, std::int64_t sample_size, std::int64_t max_depth,
-                         std::uint64_t seed, std::span<const std::int32_t> categorical, int threads) {
+                         const std::int32_t *cells, std::int64_t sample_size, const GrowthRules &rules) {
     const auto n_trees = std::ssize(from.starts) - 1;
     std::int64_t largest = 0;
     for (std::int64_t i = 0; i < n_trees; ++i)
@@ -452,11 +455,11 @@ GrownForest grow_further(const ForestView &from, const Rows &rows, const std::in
         n_leaves(static_cast<std::size_t>(n_trees));
     GrownForest grown;
     grown.forest =
-        grow_any(rows, {samples, static_cast<std::size_t>(n_trees * sample_size)}, n_trees, most, max_depth,
-                 categorical, threads, [&](std::int64_t i, auto &grower, Tree tree) {
+        grow_any(rows, {samples, static_cast<std::size_t>(n_trees * sample_size)}, n_trees, most, rules,
+                 [&](std::int64_t i, auto &grower, Tree tree) {
                      const auto leaves = copy_tree(from, i, cells + i * sample_size, sample_size, tree);
                      tree.n_nodes =
-                         grower.grow({samples + i * sample_size, leaves.size()}, leaves, tree_key(seed, i), tree);
+                         grower.grow({samples + i * sample_size, leaves.size()}, leaves, tree_key(rules.seed, i), tree);
                      n_leaves[i] = number_leaves(tree, from.left + from.starts[i], from.starts[i + 1] - from.starts[i],
                                                  parents.data() + i * most_leaves);
                      return tree.n_nodes;
@@ -469,10 +472,10 @@ GrownForest grow_further(const ForestView &from, const Rows &rows, const std::in
 }
 
 #define ISOKERN_INSTANTIATE(Rows)                                                                                      \
-    template Forest grow_trees(const Rows &, const std::int64_t *, std::int64_t, std::int64_t, std::int64_t,           \
-                               std::uint64_t, const std::int64_t *, std::span<const std::int32_t>, int);               \
+    template Forest grow_trees(const Rows &, const std::int64_t *, std::int64_t, std::int64_t, const std::int64_t *,   \
+                               const GrowthRules &);                                                                   \
     template GrownForest grow_further(const ForestView &, const Rows &, const std::int64_t *, const std::int32_t *,    \
-                                      std::int64_t, std::int64_t, std::uint64_t, std::span<const std::int32_t>, int);
+                                      std::int64_t, const GrowthRules &);
 ISOKERN_INSTANTIATE(DenseRows<float>)
 ISOKERN_INSTANTIATE(DenseRows<double>)
 ISOKERN_INSTANTIATE(CsrRows<float>)

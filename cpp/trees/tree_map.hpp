@@ -28,15 +28,24 @@ struct Forest {
     std::vector<std::int64_t> starts;      // n_trees + 1
 };
 
-// Grows one tree on each sample. A node draws a column uniformly from those that are not constant among its points, and
-// a split uniformly between the minimum and the maximum there. It becomes a leaf if it holds one point or only equal
-// points, or at max_depth (negative: no limit). The cell of a leaf is the place of its first point in the sample.
-//   in: rows, samples (n_trees x sample_size row numbers), seed, columns that hold categories; number, which of the
-//   seed's trees each one is, or null if they are the first ones      out: the forest
+// How trees grow.
+struct GrowthRules {
+    std::int64_t max_depth = -1; // negative: no limit
+    std::uint64_t seed = 0;
+    std::span<const std::int32_t> categorical; // columns that hold categories
+    // In proportion to which columns are drawn, from 0 (never) to 1, the largest; null: all alike.
+    const double *column_weights = nullptr;
+    int threads = 1;
+};
+
+// Grows one tree on each sample. A node draws a column from those that are not constant among its points, uniformly or
+// by weight, and a split uniformly between the minimum and the maximum there. It becomes a leaf if it holds one point
+// or only equal points, or at max_depth. The cell of a leaf is the place of its first point in the sample.
+//   in: rows, samples (n_trees x sample_size row numbers); number, which of the seed's trees each one is, or null if
+//   they are the first ones      out: the forest
 template <class Rows>
 Forest grow_trees(const Rows &rows, const std::int64_t *samples, std::int64_t n_trees, std::int64_t sample_size,
-                  std::int64_t max_depth, std::uint64_t seed, const std::int64_t *number,
-                  std::span<const std::int32_t> categorical, int threads);
+                  const std::int64_t *number, const GrowthRules &rules);
 
 // The arrays of a Forest. Children come after their parent.
 struct ForestView {
@@ -59,8 +68,7 @@ struct GrownForest {
 //   in: trees; samples (n_trees x sample_size row numbers) and the cells of their leaves
 template <class Rows>
 GrownForest grow_further(const ForestView &from, const Rows &rows, const std::int64_t *samples,
-                         const std::int32_t *cells, std::int64_t sample_size, std::int64_t max_depth,
-                         std::uint64_t seed, std::span<const std::int32_t> categorical, int threads);
+                         const std::int32_t *cells, std::int64_t sample_size, const GrowthRules &rules);
 
 // A forest prepared for mapping rows. The constructor throws if a node points outside of its tree, columns or cells, or
 // if the points of two children are not those of their parent.

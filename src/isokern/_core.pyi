@@ -27,6 +27,7 @@ def grow_trees(
     categorical: NDArray[np.int32],
     threads: int,
     number: NDArray[np.int64] | None = None,
+    column_weights: NDArray[np.float64] | None = None,
 ) -> Forest: ...
 def grow_further(
     split: NDArray[np.float64],
@@ -42,7 +43,17 @@ def grow_further(
     seed: int,
     categorical: NDArray[np.int32],
     threads: int,
+    column_weights: NDArray[np.float64] | None = None,
 ) -> tuple[Forest, int, NDArray[np.int32]]: ...
+def split_gains(
+    column: NDArray[np.int32],
+    left: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    n_cells: int,
+    n_columns: int,
+    leaves: Cells,
+    targets: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 def count_scale_cells(
     left: NDArray[np.int32], n_points: NDArray[np.int32], starts: NDArray[np.int64], n_cells: int, n_scales: int
 ) -> NDArray[np.int64]: ...

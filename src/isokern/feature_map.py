@@ -24,6 +24,7 @@ from isokern.scaling import Scaling, check_scale
 
 _MOST_PARTITIONINGS = 10**6
 _INT32_MAX = np.iinfo(np.int32).max
+_LEAST_WEIGHT = 2.0**-20  # of a column; the core draws columns by rejection, which would take too long with less
 
 
 class IsolationKernel(TransformerMixin, BaseEstimator):
@@ -60,6 +61,9 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         Columns that hold categories, by name, by position or as a mask; None for none. "from_dtype" means the columns
         of data frames with a text or category dtype and, in arrays of objects and lists, the columns that hold text.
         Only isolation trees take categories, and missing values (NaN, None, NA): see the notes.
+    column_weights : array-like of shape (d,) or None, default=None
+        How often trees split each column, relative to the others: numbers of at least 0. None means all alike, as in
+        the paper. A weight below a millionth of the largest counts as 0, and a column of weight 0 is never split.
     sparse_output : bool, default=True
         Whether ``transform`` returns CSR or a dense array.
     device : None, "cpu", "cuda", "cuda:1", "mps", "xpu" or "torch:cpu", default=None
@@ -146,6 +150,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         n_scales: int | str = 1,
         scale: str | None = None,
         categorical_features: Any = "from_dtype",
+        column_weights: ArrayLike | None = None,
         sparse_output: bool = True,
         device: str | None = None,
         n_jobs: int | None = None,
@@ -158,6 +163,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         self.n_scales = n_scales
         self.scale = scale
         self.categorical_features = categorical_features
+        self.column_weights = column_weights
         self.sparse_output = sparse_output
         self.device = device
         self.n_jobs = n_jobs
@@ -221,6 +227,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
             max_depth=self.max_depth,
             n_scales=self.n_scales,
             is_categorical=self.is_categorical_,
+            column_weights=core_weights(self.column_weights, table.shape[1]),
             seed=seed,
             threads=n_threads(self.n_jobs),
         )
@@ -366,6 +373,7 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
             raise ValueError(f"max_depth must be None unless the partitioning is a tree; got {self.max_depth!r}.")
         check_scale(self.scale)
         check_categorical_features(self.categorical_features)
+        _check_weights(self.column_weights, self.partitioning)
         n_threads(self.n_jobs)
         if not is_compiled_core(self.device):
             if is_own:
@@ -383,6 +391,40 @@ class IsolationKernel(TransformerMixin, BaseEstimator):
         tags = input_tags(super().__sklearn_tags__(), trees=is_tree(self.partitioning))
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def core_weights(weights: ArrayLike | None, d: int) -> NDArray[np.float64] | None:
+    """Return weights of d columns with 1 as the largest, as the core takes them."""
+    if weights is None:
+        return None
+    array = _read_weights(weights)
+    if len(array) != d:
+        raise ValueError(f"column_weights must have one entry for each of the {d} columns; got {len(array)}.")
+    array = array / array.max()
+    return np.where(array < _LEAST_WEIGHT, 0.0, array)
+
+
+def _check_weights(weights: Any, partitioning: Any) -> None:
+    if weights is None:
+        return
+    _read_weights(weights)
+    if partitioning != "tree":
+        rule = "None unless the partitioning is a tree"
+        raise ValueError(f"column_weights must be {rule}; got weights for {partitioning!r}.")
+
+
+def _read_weights(weights: Any) -> NDArray[np.float64]:
+    """Return weights as an array; raise unless they can be weights of columns."""
+    try:
+        array = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    if array.ndim != 1 or not (np.isfinite(array).all() and (array >= 0.0).all() and array.any()):
+        raise ValueError(
+            "column_weights must be None or numbers of at least 0, one for each column, of which one is positive; got "
+            f"{weights!r}."
+        )
+    return array
 
 
 def _check_partitioning(partitioning: Any) -> None:

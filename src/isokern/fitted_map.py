@@ -248,6 +248,7 @@ def draw_map(
     max_depth: int | str | None,
     n_scales: int | str,
     is_categorical: NDArray[np.bool_] | None,
+    column_weights: NDArray[np.float64] | None,
     seed: int,
     threads: int,
 ) -> FittedMap:
@@ -261,6 +262,7 @@ def draw_map(
     if partitioning == "tree":
         options["max_depth"] = _resolve_max_depth(max_depth, samples.shape[1])
         options["categorical"] = () if is_categorical is None else np.flatnonzero(is_categorical)
+        options["column_weights"] = column_weights
     partitionings = PARTITIONINGS[partitioning].learn(rows, samples, seed, threads, **options)
     return FittedMap(partitionings, scaling, resolve_n_scales(n_scales, samples.shape[1]))
 

@@ -129,14 +129,17 @@ class IsolationTrees(Part):
         categorical: Iterable[int] = (),
         n_cells: int | None = None,
         numbers: NDArray[np.int64] | None = None,
+        column_weights: NDArray[np.float64] | None = None,
     ) -> IsolationTrees:
         """Grow one tree on each sample of rows.
 
         Trees may have room for more cells than a sample has rows. ``numbers`` tells which of the seed's trees they are;
-        by default, the first ones.
+        by default, the first ones. ``column_weights``, from 0 to 1, tell how often columns are split; by default, all
+        alike.
         """
         columns = np.fromiter(categorical, dtype=np.int32)
-        arrays = _core.grow_trees(rows, samples, _core_depth(max_depth), seed, columns, threads, numbers)
+        depth = _core_depth(max_depth)
+        arrays = _core.grow_trees(rows, samples, depth, seed, columns, threads, numbers, column_weights)
         return cls(n_columns(rows), n_cells or samples.shape[1], dict(zip(_FOREST, arrays, strict=True)), columns)
 
     @property

@@ -46,7 +46,7 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator[IKOGDClassifier]):
     Parameters
     ----------
     partitioning, n_partitionings, n_cells, max_depth, scale, categorical_features, kernel, device
-        See :class:`isokern.IKOGDClassifier`.
+        See :class:`isokern.IKOGDClassifier`. The map splits all columns alike.
     schedule, learning_rate, shrinkage, class_weight, random_state
         See :class:`isokern.IKOGDClassifier`.
     loss : {"squared_hinge", "logistic", "hinge"}, default="squared_hinge"

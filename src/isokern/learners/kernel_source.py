@@ -26,8 +26,10 @@ KERNEL_PARAMETERS = (
     "n_scales",
     "scale",
     "categorical_features",
+    "column_weights",
     "device",
 )
+_WITHOUT_CHOICE = {"n_scales": 1, "column_weights": None}  # what "auto" means for a learner that chooses nothing
 REFITTED = (
     "kernel must stay as it was when learning began; got one that was refitted. Refit the learner, or give it a kernel "
     "of its own."
@@ -72,9 +74,10 @@ class KernelSource(NamedTuple):
 
     @property
     def _flat(self) -> dict[str, Any]:
-        """Parameters of the kernel that the learner has; one that is open means a single scale."""
+        """Parameters of the kernel that the learner has; those that are open mean a single scale, and no weights."""
         flat = {name: getattr(self.learner, name) for name in _defaults(self.learner.__class__)}
-        return flat | ({"n_scales": 1} if flat.get("n_scales") == "auto" else {})
+        is_open = {name for name in _WITHOUT_CHOICE if isinstance(flat.get(name), str) and flat[name] == "auto"}
+        return flat | {name: _WITHOUT_CHOICE[name] for name in is_open}
 
     def unfitted(self, rng: np.random.RandomState, **chosen: Any) -> IsolationKernel:
         """Return an unfitted kernel; one made from flat parameters gets a seed drawn from ``rng``.
@@ -119,7 +122,7 @@ class KernelSource(NamedTuple):
             raise ValueError(f"kernel must be an IsolationKernel or None; got {kernel!r}.")
         for name, default in _defaults(self.learner.__class__).items():
             value = getattr(self.learner, name)
-            if value is not default and value != default:
+            if value is not default and not np.array_equal(value, default):
                 raise ValueError(f"{name} must not be given along with kernel, which has its own; got {value!r}.")
 
 

@@ -21,13 +21,14 @@ from isokern.forest import Forest
 from isokern.learners.as_forest import as_forest
 from isokern.learners.base_race import BaseRace
 from isokern.learners.candidates import candidates_of, fit_stages, grows, kernel_choice
+from isokern.learners.column_weights import chosen_weights
 from isokern.learners.commits import BLOCK, commit, one_view
 from isokern.learners.features import Features
 from isokern.learners.growth import FIRST_ROWS, FirstRows, Growth, Heirs, first_cells
 from isokern.learners.kernel_source import REFITTED, KernelSource, check_same_map, draw_seed, share_starts
 from isokern.learners.linear_term import LinearTerm
 from isokern.learners.parameters import check_n_initial
-from isokern.learners.steps import check_cell_steps
+from isokern.learners.steps import check_cell_steps, is_open
 from isokern.learners.warm_up import Batch, WarmUp
 from isokern.notebooks import repr_html, repr_mimebundle
 from isokern.parts import need
@@ -72,14 +73,23 @@ class OnCells:
     is_categorical_: Any
 
     def _drawn(
-        self, table: Any, n_columns: int, rng: np.random.RandomState, *, is_growing: bool = False
+        self,
+        table: Any,
+        targets: NDArray[Any],
+        n_columns: int,
+        rng: np.random.RandomState,
+        *,
+        is_growing: bool = False,
     ) -> tuple[IsolationKernel, list[Any], LinearTerm | None]:
         """Return a map drawn from a table for so many scores, the candidates on it, and their linear term."""
         if is_growing:
             kernel = KernelSource(self).fit(table, rng, n_cells=first_cells(table), n_scales=1)
             kernel.map_ = kernel.map_.growing()
         else:
-            kernel = KernelSource(self).fit(table, rng, **kernel_choice(self, table.shape[0], n_columns))
+            chosen = kernel_choice(self, table.shape[0], n_columns)
+            if is_open(self):
+                chosen |= chosen_weights(self, table, targets, rng)
+            kernel = KernelSource(self).fit(table, rng, **chosen)
         candidates = candidates_of(self, kernel)
         has_linear = any(candidate.linear for candidate in candidates)
         term = LinearTerm.learn(table, self.is_categorical_) if has_linear else None

@@ -54,7 +54,8 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
 
     Parameters
     ----------
-    partitioning, n_cells, n_scales, max_depth, linear, scale, categorical_features, kernel, max_model_size, device
+    partitioning, n_cells, n_scales, max_depth, linear, scale, categorical_features, column_weights, kernel,
+    max_model_size, device
         See :class:`IKOGDClassifier`.
     n_partitionings : int, default=200
         Number of partitionings. Time and memory are proportional to it. 100 loses up to two points of R², 400 gains
@@ -118,6 +119,7 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         linear: bool | str = "auto",
         scale: str | None = None,
         categorical_features: Any = "from_dtype",
+        column_weights: Any = "auto",
         kernel: Any = None,
         loss: str = "squared",
         epsilon: float = 0.1,
@@ -145,6 +147,7 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         self.linear = linear
         self.scale = scale
         self.categorical_features = categorical_features
+        self.column_weights = column_weights
         self.kernel = kernel
         self.loss = loss
         self.epsilon = epsilon
@@ -317,7 +320,7 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
     ) -> None:
         """Forget everything, draw the map from a table and start with zero weights."""
         n_columns = max(targets.shape[1], len(quantiles_of(self)))
-        self._begin(targets, *self._drawn(table, n_columns, rng, is_growing=is_growing), fade)
+        self._begin(targets, *self._drawn(table, targets, n_columns, rng, is_growing=is_growing), fade)
 
     def _begin_again(self, batch: Batch, rng: np.random.RandomState) -> None:
         """Forget all rows, and draw a map that grows from a batch of them."""

@@ -75,6 +75,7 @@ class Renewing(OnCells):
     learning_rate: Any = "auto"
     kernel: Any = None
     scale: Any = None
+    column_weights: Any = None
     n_initial: int | None = None
     device: Any = None
     shrinkage, evaluation, growth = 0.0, "primal", True
@@ -94,7 +95,13 @@ class Renewing(OnCells):
         return max(1, min(round(_LADDER_SHARE * self.n_partitionings), self.n_partitionings - 1))
 
     def _drawn(
-        self, table: Any, n_columns: int, rng: np.random.RandomState, *, is_growing: bool = False
+        self,
+        table: Any,
+        targets: NDArray[Any],
+        n_columns: int,
+        rng: np.random.RandomState,
+        *,
+        is_growing: bool = False,
     ) -> tuple[IsolationKernel, list[Any], LinearTerm | None]:
         """Return a map drawn from the first rows, the experts on it, and their linear term."""
         n_lasting = self.n_partitionings - self._n_ladder

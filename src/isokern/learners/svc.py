@@ -24,6 +24,7 @@ from isokern.learners.as_forest import as_forest
 from isokern.learners.calibration import probabilities
 from isokern.learners.classes import ClassBook
 from isokern.learners.clock import Clock
+from isokern.learners.column_weights import chosen_weights
 from isokern.learners.commits import one_view
 from isokern.learners.features import Features
 from isokern.learners.kernel_source import KernelSource, draw_seed, read_cells, share_starts, take_columns
@@ -86,6 +87,9 @@ class IKSVC(ClassifierMixin, BaseEstimator):
     linear : bool or "auto", default="auto"
         Whether to add a linear term to the kernel, see :class:`IKOGDClassifier`. "auto" chooses by held-out rows, also
         the linear term alone; with ``kernel`` or your own partitioning it is False.
+    column_weights : "auto", array-like of shape (d,) or None, default="auto"
+        How often trees split each column, see :class:`IKOGDClassifier`. If C, ``n_scales`` and ``linear`` leave nothing
+        to choose, "auto" is None.
     C : float or "auto", default="auto"
         Weight of the loss relative to the L2 penalty of the weights. "auto" chooses among 0.03, 0.1, 0.3, 1 and 3.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
@@ -183,6 +187,7 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         linear: bool | str = "auto",
         scale: str | None = None,
         categorical_features: Any = "from_dtype",
+        column_weights: Any = "auto",
         kernel: IsolationKernel | None = None,
         C: float | str = "auto",
         loss: str = "squared_hinge",
@@ -205,6 +210,7 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         self.linear = linear
         self.scale = scale
         self.categorical_features = categorical_features
+        self.column_weights = column_weights
         self.kernel = kernel
         self.C = C
         self.loss = loss
@@ -241,7 +247,10 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         labels, weights = read_labels(self, y, table), read_weights(sample_weight, table)
         rng = check_random_state(self.random_state)
         book = ClassBook.of_all(labels, takes_new=False)
-        self.kernel_ = KernelSource(self).fit(table, rng, **map_choice(self, table.shape[0]))
+        chosen = map_choice(self, table.shape[0])
+        if is_open(self):
+            chosen |= chosen_weights(self, table, labels, rng)
+        self.kernel_ = KernelSource(self).fit(table, rng, **chosen)
         tell(self, f"map for {table.shape[0]:,} rows: {self.kernel_.map_.summary}")
         self.linear_term_ = LinearTerm.learn(table, self.is_categorical_) if self._may_be_linear else None
         self._train(book, self._features(table, self.kernel_.code_rows(table)), labels, weights, rng)

@@ -1,0 +1,77 @@
+"""Learn from targets which columns the trees of a map should split: columns that tell nothing are drawn rarely.
+
+An isolation tree chooses columns at random. Where most of them tell nothing about the target, most splits are wasted.
+A first forest of plain isolation trees shows how much the splits of each column reduce the variance of the target, see
+``cpp/trees/relevance.hpp``. The trees of the map then draw columns in proportion to the root of that.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isokern import _core
+from isokern.checks import n_threads
+from isokern.fitted_map import draw_samples
+from isokern.learners.kernel_source import draw_seed
+from isokern.partitionings import IsolationTrees
+from isokern.rows import core_rows
+
+_FEWEST_TREES, _MOST_TREES = 100, 400  # more of them for more columns
+_N_CELLS = 256
+_MOST_ROWS = 8192  # whose targets are looked at
+_MOST_CLASSES = 256  # that are told apart
+_MOST_COLUMNS = 4096  # more have too few splits each
+# The weight of a column that tells nothing by itself. All of these together weigh as much as a few that tell most.
+_LEAST, _LEAST_TOGETHER = 1 / 32, 4.0
+
+
+def chosen_weights(learner: Any, table: Any, targets: NDArray[Any], rng: np.random.RandomState) -> dict[str, Any]:
+    """Return the kernel's parameter for columns, if a learner leaves it open.
+
+    ``targets`` are labels, of shape (n,), or numbers, of shape (n, n_outputs).
+    """
+    is_open = isinstance(learner.column_weights, str) and learner.kernel is None and learner.partitioning == "tree"
+    if not is_open or not 1 < table.shape[1] <= _MOST_COLUMNS:
+        return {}
+    threads = n_threads(learner.n_jobs)
+    return {"column_weights": learned_weights(table, targets, learner.is_categorical_, draw_seed(rng), threads)}
+
+
+def learned_weights(
+    table: Any, targets: NDArray[Any], is_categorical: NDArray[np.bool_] | None, seed: int, threads: int
+) -> NDArray[np.float64] | None:
+    """Return a weight from 0 to 1 for each column; None if the targets do not tell. See ``chosen_weights``."""
+    n = table.shape[0]
+    which = np.sort(draw_samples(n, 1, min(n, _MOST_ROWS), seed)[0])
+    rows, targets = core_rows(table[which], 0, len(which)), _as_numbers(targets[which])
+    categorical = () if is_categorical is None else np.flatnonzero(is_categorical)
+    n_trees = min(max(table.shape[1], _FEWEST_TREES), _MOST_TREES)
+    samples = draw_samples(len(which), n_trees, min(_N_CELLS, len(which)), seed)
+    trees = IsolationTrees.learn(rows, samples, seed, threads, max_depth=None, categorical=categorical)
+    relevance = _relevance(trees, rows, targets, threads)
+    # By chance, a column that tells nothing comes out as far above zero as others below it.
+    above_chance = np.maximum(relevance - max(0.0, -relevance.min()), 0.0)
+    if not above_chance.any():
+        return None
+    return np.maximum(np.sqrt(above_chance / above_chance.max()), min(_LEAST, _LEAST_TOGETHER / len(relevance)))
+
+
+def _as_numbers(targets: NDArray[Any]) -> NDArray[np.float64]:
+    """Return a column of zeros and ones for each class, or numbers in units of their deviation."""
+    if targets.ndim == 1:
+        classes = np.unique(targets, return_inverse=True)[1] % _MOST_CLASSES
+        return np.eye(classes.max() + 1)[classes]
+    deviation = targets.std(axis=0)
+    return (targets - targets.mean(axis=0)) / np.where(deviation > 0.0, deviation, 1.0)
+
+
+def _relevance(trees: IsolationTrees, rows: Any, targets: NDArray[np.float64], threads: int) -> NDArray[np.float64]:
+    """Return the mean gain of a split of each column, per row."""
+    leaves: NDArray[Any] = np.empty((len(targets), trees.n_trees), dtype=np.min_scalar_type(trees.n_cells - 1))
+    trees.apply(rows, leaves, threads)
+    column, left, starts = (trees.arrays[name] for name in ("column", "left", "starts"))
+    gains, visits = _core.split_gains(column, left, starts, trees.n_cells, trees.n_columns, leaves, targets)
+    return gains / np.maximum(visits, 1.0)

@@ -1,0 +1,226 @@
+"""Test column weights: trees that split some columns more often than others, and weights learned from targets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+import isokern
+import reference
+from isokern import IKSVC, IKOGDClassifier, IKOGDRegressor, IsolationKernel, _core
+from isokern.learners.column_weights import learned_weights
+from isokern.partitionings import IsolationTrees
+from test_growth import rows_of
+
+T, N_CELLS = 5, 12
+KINDS = ("plain", "offset", "missing", "categories", "sparse")
+WEIGHTS = np.array([1.0, 0.5, 0.0, 0.02])
+SMALL = {"n_partitionings": 20, "random_state": 0}
+
+
+def fitted(D, categorical, weights, **how):
+    mask = np.isin(np.arange(D.shape[1]), categorical) if categorical else None
+    kernel = IsolationKernel(n_partitionings=T, n_cells=N_CELLS, column_weights=weights, random_state=0, **how)
+    return kernel.fit_rows(D, mask)
+
+
+def noisy(n=3000, d=30, seed=0):
+    """Return rows whose first two columns tell the class, but only together."""
+    X = np.random.default_rng(seed).normal(size=(n, d))
+    return X, X[:, 0] * X[:, 1] > 0
+
+
+# Trees
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("max_depth", [None, 3])
+def test_weighted_trees_equal_their_twin(kind, max_depth):
+    D, categorical = rows_of(kind, 60)
+    rows = sparse.csr_array(D) if kind == "sparse" else D
+    kernel = fitted(rows, categorical, WEIGHTS, max_depth=max_depth)
+    how = {"max_depth": max_depth, "categorical": categorical, "column_weights": WEIGHTS}
+    expected = reference.tree_cells(D, D, T, N_CELLS, reference.seed_of(0), **how)
+    np.testing.assert_array_equal(kernel.apply_rows(rows), expected)
+
+
+def test_dense_and_sparse_rows_give_the_same_weighted_trees():
+    D, _ = rows_of("sparse", 60)
+    dense, other = fitted(D, (), WEIGHTS), fitted(sparse.csr_array(D), (), WEIGHTS)
+    np.testing.assert_array_equal(dense.apply(D), other.apply(sparse.csr_array(D)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_equal_weights_give_the_trees_of_no_weights(kind):
+    D, categorical = rows_of(kind, 60)
+    cells = [fitted(D, categorical, weights).apply_rows(D) for weights in (None, np.full(4, 7.0))]
+    np.testing.assert_array_equal(*cells)
+
+
+def test_columns_are_split_in_proportion_to_their_weights():
+    X = np.random.default_rng(0).normal(size=(2000, 4))
+    kernel = IsolationKernel(n_cells=500, column_weights=[8, 4, 0, 1e-9], random_state=0).fit(X)
+    arrays = kernel.map_.partitionings.arrays
+    counts = np.bincount(arrays["column"][arrays["left"] >= 0], minlength=4)
+    np.testing.assert_allclose(counts / counts.sum(), [2 / 3, 1 / 3, 0, 0], atol=0.02)
+
+
+def test_points_that_differ_in_columns_of_weight_0_alone_share_a_leaf():
+    X = np.array([[0.0, 1.0], [0.0, 2.0], [1.0, 3.0]])
+    cells = IsolationKernel(n_cells=3, column_weights=[1, 0], random_state=0).fit(X).apply(X)
+    assert (cells[0] == cells[1]).all()
+    assert (cells[0] != cells[2]).all()
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ("some", "column_weights must be None or numbers"),
+        ([1.0, -1.0], "at least 0"),
+        ([0.0, 0.0], "of which one is positive"),
+        ([1.0, np.nan], "column_weights must be None or numbers"),
+        ([1.0, 1.0, 1.0], "one entry for each of the 2 columns; got 3"),
+    ],
+)
+def test_wrong_weights_are_refused(weights, message):
+    X, y = np.random.default_rng(0).normal(size=(50, 2)), np.arange(50) % 2
+    for model in (IsolationKernel(column_weights=weights), IKOGDClassifier(column_weights=weights)):
+        with pytest.raises(ValueError, match=message):
+            model.fit(X, y)
+
+
+def test_voronoi_cells_have_no_weights():
+    with pytest.raises(ValueError, match="unless the partitioning is a tree"):
+        IsolationKernel("voronoi", column_weights=[1, 2]).fit(np.eye(2))
+    X, y = noisy(300, 4)
+    assert IKOGDClassifier("voronoi", **SMALL).fit(X, y).kernel_.column_weights is None
+
+
+def test_the_core_refuses_weights_that_it_would_draw_forever():
+    rows, samples = np.eye(3), np.arange(3)[None]
+    for weights in (np.array([1.0, 1e-9, 1.0]), np.array([2.0, 1.0, 1.0]), np.array([1.0, np.nan, 1.0]), np.ones(2)):
+        with pytest.raises(ValueError, match="column_weights"):
+            _core.grow_trees(rows, samples, -1, 0, np.empty(0, dtype=np.int32), 1, None, weights)
+
+
+# Gains
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_targets", [1, 3])
+def test_gains_equal_their_twin(kind, n_targets):
+    D, categorical = rows_of(kind, 60)
+    targets = np.random.default_rng(1).normal(size=(60, n_targets))
+    kernel = fitted(D, categorical, None)
+    trees: IsolationTrees = kernel.map_.partitionings
+    nodes = (trees.arrays[name] for name in ("column", "left", "starts"))
+    found = _core.split_gains(*nodes, trees.n_cells, 4, kernel.apply_rows(D), targets)
+    expected = reference.split_gains(trees.arrays, D, targets, 4, categorical)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_gains_refuse_leaves_and_nodes_that_do_not_exist():
+    column, left, starts = np.zeros(3, np.int32), np.array([1, -1, -2], np.int32), np.array([0, 3])
+    leaves, targets = np.array([[0], [1]], np.uint8), np.zeros((2, 1))
+    _core.split_gains(column, left, starts, 2, 1, leaves, targets)
+    for wrong in (
+        (column, left, starts, 1, 1, leaves, targets),
+        (column + 1, left, starts, 2, 1, leaves, targets),
+        (column, left + np.array([2, 0, 0], np.int32), starts, 2, 1, leaves, targets),
+        (column, left, starts, 2, 1, leaves + np.uint8(1), targets),
+        (column, left, starts, 2, 1, leaves, targets[:1]),
+        (column[:2], left, starts, 2, 1, leaves, targets),
+    ):
+        with pytest.raises(ValueError, match="must"):
+            _core.split_gains(*wrong)
+
+
+# Weights learned from targets
+
+
+@pytest.mark.parametrize("form", ["classes", "numbers", "words"])
+def test_columns_that_tell_the_target_weigh_most(form):
+    X, y = noisy()
+    targets = {"classes": y, "numbers": X[:, :1] * X[:, 1:2], "words": np.where(y, "yes", "no")}[form]
+    weights = learned_weights(X, targets, None, 0, 1)
+    assert weights[:2].min() > 4 * weights[2:].max()
+    assert weights.max() == 1.0
+    assert weights.min() > 0.0
+
+
+def test_targets_that_are_constant_give_no_weights():
+    X, _ = noisy(200)
+    assert learned_weights(X, np.zeros(200), None, 0, 1) is None
+    assert learned_weights(X, np.zeros((200, 1)), None, 0, 1) is None
+
+
+def test_more_classes_than_are_told_apart_give_weights():
+    X = np.random.default_rng(0).normal(size=(2000, 5))
+    classes = np.unique(X[:, 0].round(2), return_inverse=True)[1]
+    assert classes.max() > 256
+    assert learned_weights(X, classes, None, 0, 1).argmax() == 0
+
+
+@pytest.mark.parametrize("make", [IKOGDClassifier, IKSVC])
+def test_irrelevant_columns_cost_little_accuracy(make):
+    X, y = noisy()
+    plain, focused = (make(column_weights=weights, **SMALL).fit(X[:2000], y[:2000]) for weights in (None, "auto"))
+    assert focused.score(X[2000:], y[2000:]) > plain.score(X[2000:], y[2000:]) + 0.2
+
+
+def test_irrelevant_columns_cost_the_regressor_little():
+    X, _ = noisy()
+    y = 100 * X[:, 0] * X[:, 1] + 1e6
+    plain, focused = (
+        IKOGDRegressor(column_weights=weights, **SMALL).fit(X[:2000], y[:2000]) for weights in (None, "auto")
+    )
+    assert focused.score(X[2000:], y[2000:]) > plain.score(X[2000:], y[2000:]) + 0.2
+
+
+def test_sparse_rows_and_any_number_of_threads_give_the_same_model():
+    X, y = noisy(600)
+    X[np.abs(X) < 0.5] = 0
+    forms = ((X, 1), (sparse.csr_array(X), 1), (X, 2))
+    scores = [IKOGDClassifier(n_jobs=n, **SMALL).fit(rows, y).decision_function(rows) for rows, n in forms]
+    np.testing.assert_array_equal(scores[0], scores[1])
+    np.testing.assert_array_equal(scores[0], scores[2])
+
+
+def test_a_model_without_a_race_has_no_weights():
+    X, y = noisy(300)
+    assert IKOGDClassifier(schedule="adagrad", **SMALL).fit(X, y).kernel_.column_weights is None
+    assert IKSVC(C=1.0, n_scales=1, linear=False, **SMALL).fit(X, y).kernel_.column_weights is None
+
+
+def test_a_fixed_map_of_a_stream_learns_weights_from_its_first_rows():
+    X, y = noisy(1200)
+    model = IKOGDClassifier(growth=False, **SMALL)
+    for begin in range(0, 1200, 300):
+        model.partial_fit(X[begin : begin + 300], y[begin : begin + 300])
+    assert set(np.argsort(model.kernel_.column_weights)[-2:]) == {0, 1}
+
+
+def test_wide_rows_and_single_columns_have_no_weights():
+    rng = np.random.default_rng(0)
+    for d in (1, 5000):
+        X, y = rng.normal(size=(100, d)), np.arange(100) % 2
+        assert IKOGDClassifier(**SMALL).fit(X, y).kernel_.column_weights is None
+
+
+def test_given_weights_are_kept_through_clone_and_files(tmp_path):
+    X, y = noisy(300, 4)
+    model = IKOGDClassifier(column_weights=[1, 1, 0, 0], **SMALL).fit(X, y)
+    assert clone(model).column_weights == [1, 1, 0, 0]
+    for one in (model, IKOGDClassifier(**SMALL).fit(X, y)):
+        isokern.save(one, tmp_path / "model.isokern")
+        loaded = isokern.load(tmp_path / "model.isokern")
+        np.testing.assert_array_equal(loaded.kernel_.column_weights, one.kernel_.column_weights)
+        np.testing.assert_array_equal(loaded.decision_function(X), one.decision_function(X))
+
+
+def test_weights_must_not_be_given_along_with_a_kernel():
+    X, y = noisy(300, 4)
+    with pytest.raises(ValueError, match="column_weights must not be given along with kernel"):
+        IKOGDClassifier(kernel=IsolationKernel(), column_weights=[1, 1, 0, 0]).fit(X, y)
