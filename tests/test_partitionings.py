@@ -198,6 +198,26 @@ def test_deep_trees_on_rows_of_few_values_equal_the_numpy_twin(n_columns, dtype,
     np.testing.assert_array_equal(cells, reference.tree_cells(rows, rows, 4, 150, reference.seed_of(0), depth))
 
 
+GROUPED = {  # many rows descend in groups of 64, compared as float32 first
+    "ties": lambda rng: rng.integers(0, 4, (300, 3)) / 2,
+    "equal after rounding to float32": lambda rng: 1e6 + rng.integers(0, 9, (300, 3)) / 1024,
+    "beyond float32": lambda rng: rng.normal(size=(300, 3)) * 10.0 ** rng.integers(-320, 300, (300, 3)),
+    "the largest float32": lambda rng: rng.normal(size=(300, 3)).clip(-1, 1) * float(np.finfo(np.float32).max),
+    "mostly one row": lambda rng: np.where(rng.random((300, 3)) < 0.02, rng.normal(size=(300, 3)), -0.0),
+}
+
+
+@pytest.mark.parametrize("max_depth", [None, "log2"])
+@pytest.mark.parametrize("name", GROUPED)
+def test_many_rows_have_the_cells_of_the_numpy_twin_and_of_single_rows(name, max_depth):
+    X = GROUPED[name](np.random.default_rng(4))
+    kernel = IsolationKernel("tree", 9, 100, max_depth=max_depth, random_state=0).fit(X)
+    cells = kernel.apply(X)
+    depth = 7 if max_depth else None
+    np.testing.assert_array_equal(cells, reference.tree_cells(X, X, 9, 100, reference.seed_of(0), depth))
+    np.testing.assert_array_equal(cells, np.vstack([kernel.apply(row) for row in X[:, np.newaxis]]))
+
+
 @pytest.mark.parametrize(
     "copied", [np.asfortranarray, lambda rows: np.repeat(rows, 2, axis=1)[:, ::2], sparse.csr_array]
 )

@@ -6,8 +6,9 @@
 // Below: memory latency dominates, so many traversals should be in flight; but paths differ in length. A work list
 // holds the places of all traversals, (row, node) packed into 32 bits. All take a few steps, then those at leaves are
 // removed and the list is compacted (stream compaction). A node takes eight bytes: its split rounded to float32, and a
-// link. Rounding to nearest is monotonic, so the order of two rounded numbers is right unless they are equal; only then
-// are the exact ones compared.
+// link. Rounding is monotonic, so the order of two rounded numbers is right unless they are equal; only then are the
+// exact ones compared. Splits and values are rounded up: against a value that is a float32 number, a rounded split is
+// as good as the exact one, so that rows of such numbers need no second comparison.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +22,11 @@ constexpr std::int64_t kPlacesAtOnce = 64; // places processed together; work li
 constexpr int kTopLevels = 4;
 constexpr int kTopNodes = (1 << kTopLevels) - 1;
 
-// Sends x to node link >> kColumnBits if x[link & (2^kColumnBits - 1)] < split, else to the node after it. A leaf has
-// an infinite split and links to itself, so that traversals that have arrived can keep stepping. The split of a
-// categorical column holds the bits of its seed.
+// Sends x to node link >> kColumnBits if x[link & (2^kColumnBits - 1)] < split, else to the node after it. A leaf
+// links to itself, and its split is larger than all values of ordinary tiles, so that traversals that have arrived can
+// keep stepping: kHuge, with the leaf's cell in the lowest kNodeBits bits. Tiles with larger values are mixed ones. The
+// split of a categorical column holds the bits of its seed.
+constexpr float kHuge = 0x1p127f;
 struct PackedNode {
     float split;
     std::uint32_t link;
@@ -47,7 +50,7 @@ struct PackedForest {
 
 // A tile of at most 2^kRowBits rows. Numeric columns come first.
 template <class Exact> struct RowTile {
-    const float *columns; // the values rounded to float32, [column][2^row_bits], padded to at least kLanes rows
+    const float *columns; // the values rounded up to float32, [column][2^row_bits], padded to at least kLanes rows
     int row_bits;
     const Exact *exact; // the unrounded values, [row][original column]
     std::int64_t n_rows, n_columns;
@@ -66,7 +69,7 @@ struct DenseTraversals {
 
     Traverse<float> floats;
     Traverse<double> doubles;
-    // The same for tiles with missing values or categories (splits.hpp).
+    // The same for mixed tiles: with missing values, categories (splits.hpp) or values of at least kHuge.
     Traverse<float> mixed_floats;
     Traverse<double> mixed_doubles;
 };

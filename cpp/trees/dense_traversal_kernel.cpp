@@ -6,7 +6,7 @@
 #include "trees/dense_traversal.hpp"
 
 #include "simd/for_isa.hpp"
-#include "trees/splits.hpp" // only its constants
+#include "trees/splits.hpp" // only its constants and what is always inlined
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -188,14 +188,8 @@ template <bool is_mixed, class Exact>
 bool goes_right(const PackedForest &forest, const RowTile<Exact> &rows, std::int64_t row, std::int64_t column, float x,
                 float split, std::uint32_t node) {
     if constexpr (is_mixed) {
-        if (column >= rows.n_numeric) {
-            std::uint32_t hash = __builtin_bit_cast(std::uint32_t, x) ^ __builtin_bit_cast(std::uint32_t, split);
-            for (const std::uint32_t factor : kCategoryFactors) {
-                hash *= factor;
-                hash ^= hash >> kCategoryShift;
-            }
-            return hash & 1;
-        }
+        if (column >= rows.n_numeric)
+            return category_goes_right(__builtin_bit_cast(std::uint32_t, x), __builtin_bit_cast(std::uint32_t, split));
         if (x != x)
             return forest.missing_right[node / 32] >> node % 32 & 1;
     }

@@ -8,13 +8,15 @@
 #include <numeric>
 
 #include "common/threads.hpp"
+#include "trees/group_descent.hpp"
 
 namespace isokern {
 
 static constexpr std::int64_t kMostNodes = std::int64_t{1} << kNodeBits;        // of a segment
 static constexpr std::int64_t kMostTrees = std::int64_t{1} << (32 - kNodeBits); // of a segment
-static constexpr std::int64_t kSmallTree = 2048;     // nodes of a tree, on average, up to which tiles are small
-static constexpr std::int64_t kTileValues = 1 << 17; // float32 values of a tile: half a megabyte
+static constexpr std::int64_t kSmallTree = 2048;      // nodes of a tree, on average, up to which tiles are small
+static constexpr std::int64_t kSmallForest = 1 << 17; // nodes of all trees: a megabyte
+static constexpr std::int64_t kTileValues = 1 << 17;  // float32 values of a tile: half a megabyte
 
 PackedTrees::PackedTrees(const double *split, const std::int32_t *column, const std::int32_t *left,
                          const std::vector<std::int64_t> &starts, const std::uint8_t *missing_right,
@@ -79,9 +81,11 @@ void PackedTrees::pack(const double *split, const std::int32_t *column, const st
         const std::int64_t leaf = (tree - segment.first_tree) << kNodeBits | ~left[k];
         splits_[k] = is_leaf ? std::numeric_limits<double>::infinity() : split[k];
         const bool is_category = !is_leaf && at >= n_numeric_;
-        nodes_[k] = {is_category ? std::bit_cast<float>(static_cast<std::uint32_t>(splits_[k]))
-                                 : static_cast<float>(splits_[k]) + 0.0f, // turns -0 into 0
-                     static_cast<std::uint32_t>(link)};
+        nodes_[k] = {
+            is_leaf ? std::bit_cast<float>(std::bit_cast<std::uint32_t>(kHuge) | static_cast<std::uint32_t>(~left[k]))
+            : is_category ? std::bit_cast<float>(static_cast<std::uint32_t>(splits_[k]))
+                          : round_up(splits_[k]) + 0.0f, // turns -0 into 0
+            static_cast<std::uint32_t>(link)};
         leaves_[k] = static_cast<std::uint32_t>(is_leaf ? leaf : 0);
     }
     tops_[tree] = top_of(tree, first_node);
@@ -113,8 +117,21 @@ std::int64_t PackedTrees::tile(std::int64_t n_columns) const {
     return std::clamp<std::int64_t>(kTileValues / n_columns, 32, most);
 }
 
-std::int64_t PackedTrees::sorted_tile(std::int64_t n_columns) {
-    return std::clamp<std::int64_t>(kTileValues / n_columns, 64, 2048);
+// The trees that groups of rows traverse together: no more than fit into the cache, but several, to overlap latencies.
+std::int64_t PackedTrees::trees_together() const {
+    constexpr std::int64_t kFewest = 4, kNodes = 1 << 15; // a quarter of a megabyte
+    const auto n_trees = static_cast<std::int64_t>(tops_.size());
+    return std::clamp(kNodes * n_trees / static_cast<std::int64_t>(nodes_.size()), kFewest, kGroupTrees);
+}
+
+// The number of sorted rows of a tile: one group if all trees fit into the cache. Otherwise as many as the cache holds,
+// but no more than leave some for each thread.
+std::int64_t PackedTrees::sorted_tile(std::int64_t n_rows, std::int64_t n_columns, int threads) const {
+    if (std::ssize(nodes_) <= kSmallForest)
+        return kGroupRows;
+    const std::int64_t n_threads = usable_threads(threads);
+    const std::int64_t most = std::min<std::int64_t>(kTileValues / n_columns, 2048);
+    return std::max<std::int64_t>(std::min(most, (n_rows + n_threads - 1) / n_threads) / kGroupRows, 1) * kGroupRows;
 }
 
 } // namespace isokern

@@ -18,6 +18,16 @@
 
 namespace isokern {
 
+// Rounds to the least float32 that is not smaller.
+inline float round_up(float value) { return value; }
+inline float round_up(double value) {
+    const float nearest = static_cast<float>(value);
+    const auto bits = std::bit_cast<std::int32_t>(nearest);
+    const std::int32_t is_below = static_cast<double>(nearest) < value;
+    return std::bit_cast<float>(bits +
+                                (-is_below & (bits >> 31 | 1))); // without a branch, which would be unpredictable
+}
+
 class PackedTrees {
   public:
     PackedTrees() = default;
@@ -35,11 +45,11 @@ class PackedTrees {
     // Maps tiles of rows to cells; owns the scratch buffers of one thread.
     template <class Value, class Cell> class Mapper;
 
-    // Maps many rows, in another order than theirs (sorted_rows.hpp).      out: cells, n_rows x n_trees
+    // Maps many rows, in groups of similar ones (sorted_rows.hpp).      out: cells, n_rows x n_trees
     template <class Value, class Cell> void map_sorted(const DenseRows<Value> &rows, Cell *cells, int threads) const;
 
   private:
-    template <class Value> class Lockstep;
+    template <class Value, class Cell> class GroupMapper;
 
     // Consecutive trees whose nodes are numbered together.
     struct Segment {
@@ -51,8 +61,9 @@ class PackedTrees {
     void pack(const double *split, const std::int32_t *column, const std::int32_t *left, const Segment &segment,
               std::int64_t tree);
     void note_missing(const Segment &segment, const std::uint8_t *missing_right);
-    static std::int64_t sorted_tile(std::int64_t n_columns);
-    std::int64_t shared_tile(std::int64_t n_rows, std::int64_t n_columns, int threads) const;
+    std::int64_t trees_together() const;
+    std::int64_t sorted_tile(std::int64_t n_rows, std::int64_t n_columns, int threads) const;
+    template <class Value> std::vector<std::uint32_t> first_leaves(const DenseRows<Value> &rows, int threads) const;
     template <class Value> std::vector<std::int64_t> sorted_numbers(const DenseRows<Value> &rows, int threads) const;
     TopNodes top_of(std::int64_t tree, std::int64_t first_node) const;
 
@@ -96,25 +107,24 @@ template <class Value, class Cell> class PackedTrees::Mapper {
     static constexpr std::int64_t kPlaces = 2048; // about how many places the work list holds
     static constexpr std::uint32_t kNodeMask = (1u << kNodeBits) - 1;
 
-    // Transposes the rows:  columns_[j, r] = rows[r, originals[j]], rounded to the nearest float32, or a category's
-    // code
-    //   out: is_mixed, whether a value is missing or a column categorical
+    // Transposes the rows:  columns_[j, r] = rows[r, originals[j]], rounded up to float32, or a category's code
+    //   out: is_mixed, whether a value is missing or at least kHuge, or a column categorical
     RowTile<Value> turn(const DenseRows<Value> &rows, bool &is_mixed) {
         const int row_bits = std::max<int>(kLaneBits, std::bit_width(static_cast<std::uint64_t>(rows.n_rows - 1)));
         columns_.resize(std::max(columns_.size(), static_cast<std::size_t>(rows.n_columns << row_bits)));
         const std::int32_t *originals = trees_.originals_.data(), n_numeric = trees_.n_numeric_;
-        bool is_missing = false;
+        bool is_special = false;
         for (std::int64_t r = 0; r < rows.n_rows; ++r) {
             const Value *row = rows.row(r);
             for (std::int64_t j = 0; j < n_numeric; ++j) {
                 const Value value = row[originals[j]];
-                columns_[(j << row_bits) + r] = static_cast<float>(value);
-                is_missing |= value != value;
+                columns_[(j << row_bits) + r] = round_up(value);
+                is_special |= !(columns_[(j << row_bits) + r] < kHuge);
             }
             for (std::int64_t j = n_numeric; j < rows.n_columns; ++j)
                 columns_[(j << row_bits) + r] = std::bit_cast<float>(category_code(row[originals[j]]));
         }
-        is_mixed = n_numeric < rows.n_columns || is_missing;
+        is_mixed = n_numeric < rows.n_columns || is_special;
         return {columns_.data(), row_bits, rows.values, rows.n_rows, rows.n_columns, originals, n_numeric};
     }
 

@@ -1,9 +1,9 @@
-// Maps many dense rows by trees that do not fit into the inner caches together.
+// Maps many dense rows to the cells of packed trees, in groups of similar rows.
 //
 // In: packed trees, dense rows. Out: the cells of the rows in all trees. Rows are sorted by their leaf in the first
-// tree (counting sort), so that neighbours are similar and end near each other in the other trees too. Then tiles of
-// neighbours go down one tree at a time, and read a small part of it again and again. Eight rows descend in lockstep,
-// so that their loads overlap; being similar, they have paths of about the same length.
+// tree (counting sort), so that neighbours are similar and share most of their paths in the other trees too. Groups of
+// neighbours descend together (group_descent.hpp). If the trees do not fit into the inner caches, a tile of many groups
+// goes down a few trees at a time, so that each tree is read less often.
 #pragma once
 
 #include <algorithm>
@@ -11,10 +11,12 @@
 #include <cstdint>
 #include <numeric>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "common/rows.hpp"
 #include "common/threads.hpp"
+#include "trees/group_descent.hpp"
 #include "trees/packed_trees.hpp"
 #include "trees/splits.hpp"
 
@@ -22,152 +24,135 @@ namespace isokern {
 
 using RowNumbers = std::span<const std::int64_t>;
 
-// A tile of rows that goes down one tree after the other; owns the scratch buffers of one thread.
-template <class Value> class PackedTrees::Lockstep {
+// Maps tiles of rows; owns the scratch buffers of one thread.
+template <class Value, class Cell> class PackedTrees::GroupMapper {
   public:
-    Lockstep(const PackedTrees &trees, const DenseRows<Value> &rows) : trees_(trees), rows_(rows) {}
-
-    // Copies the rows of the tile:  values_[b, j, g] = row 8 b + g of the tile in packed column j, rounded to float32,
-    // or a category's code. The last row fills up the last group.
-    void take(RowNumbers numbers) {
-        const std::size_t n_padded = (numbers.size() + kGroup - 1) / kGroup * kGroup;
-        numbers_.assign(numbers.begin(), numbers.end());
-        numbers_.resize(n_padded, numbers.back());
-        values_.resize(n_padded * static_cast<std::size_t>(rows_.n_columns));
-        leaves_.resize(n_padded);
-        is_mixed_ = trees_.n_numeric_ < rows_.n_columns;
-        for (std::size_t k = 0; k < n_padded; ++k)
-            copy(rows_.row(numbers_[k]), values_.data() + k / kGroup * kGroup * rows_.n_columns + k % kGroup);
+    //   in: order, the numbers of all rows      out: cells, n_rows x n_trees
+    GroupMapper(const PackedTrees &trees, const DenseRows<Value> &rows, RowNumbers order, Cell *cells)
+        : trees_(trees), rows_(rows), order_(order), cells_(cells), rounded_(static_cast<std::size_t>(rows.n_columns)) {
     }
 
-    // The packed nodes, counted from the segment's first, in which the rows of the tile end in a tree.
-    std::span<const std::uint32_t> descend(const Segment &segment, std::int64_t tree) {
-        const std::int64_t first_node = trees_.starts_[segment.first_tree];
-        const auto root = static_cast<std::uint32_t>(trees_.starts_[tree] - first_node);
-        const PackedForest forest{trees_.nodes_.data() + first_node, trees_.splits_.data() + first_node, nullptr,
-                                  trees_.missing_right_.data() + segment.first_word};
-        const auto follow = is_mixed_ ? follow_in_lockstep<true> : follow_in_lockstep<false>;
-        for (std::size_t k = 0; k < leaves_.size(); k += kGroup) {
-            const float *values = values_.data() + k * rows_.n_columns;
-            if (!follow(forest, trees_.n_numeric_, root, values, leaves_.data() + k)) [[unlikely]]
-                for (std::size_t g = 0; g < kGroup; ++g)
-                    leaves_[k + g] = follow_exactly(forest, root, values + g, numbers_[k + g]);
-        }
-        return leaves_;
+    // Maps rows order[begin] .. order[end - 1].
+    void operator()(std::int64_t begin, std::int64_t end) {
+        take(begin, end);
+        const std::int64_t most = trees_.trees_together();
+        for (const Segment &segment : trees_.segments_)
+            for (std::int64_t tree = segment.first_tree; tree < segment.end_tree; tree += most)
+                for (std::size_t g = 0; g < groups_.size(); ++g)
+                    map(segment, tree, std::min(tree + most, segment.end_tree), groups_[g],
+                        order_.data() + begin + static_cast<std::int64_t>(g) * kGroupRows);
     }
 
   private:
-    static constexpr std::int64_t kGroup = 8;
-    static constexpr int kSteps = 4; // between checks whether all rows of a group are at leaves
-    static constexpr std::uint32_t kColumnMask = (1u << kColumnBits) - 1;
+    static constexpr std::int64_t kLine = 64 / sizeof(Value); // values of a cache line
+    static constexpr std::int64_t kAhead = 8; // rows that are fetched into the cache before they are copied
 
-    void copy(const Value *row, float *values) {
+    // Copies the rows, in groups:  values_[group, j, r] = its row r in packed column j
+    void take(std::int64_t begin, std::int64_t end) {
+        const std::int64_t n_groups = (end - begin + kGroupRows - 1) / kGroupRows;
+        values_.resize(static_cast<std::size_t>(n_groups * kGroupRows * rows_.n_columns));
+        exact_.resize(static_cast<std::size_t>(n_groups * kGroupRows));
+        groups_.clear();
+        for (std::int64_t g = 0; g < n_groups; ++g) {
+            const std::int64_t first = begin + g * kGroupRows, n = std::min(kGroupRows, end - first);
+            float *values = values_.data() + g * kGroupRows * rows_.n_columns;
+            const Value **exact = exact_.data() + g * kGroupRows;
+            RowGroup<Value> group{values, exact, trees_.originals_.data(),           trees_.n_numeric_,
+                                  n,      true,  trees_.n_numeric_ < rows_.n_columns};
+            for (std::int64_t r = 0; r < n; ++r) {
+                exact[r] = rows_.row(order_[first + r]);
+                copy(exact[r], rows_.row(order_[std::min(first + r + kAhead, rows_.n_rows - 1)]), values + r, group);
+            }
+            groups_.push_back(group);
+        }
+    }
+
+    // Copies a row into a column of values, and notes in the group which numbers it has. First all are rounded, which
+    // the compiler vectorises.
+    void copy(const Value *row, const Value *ahead, float *values, RowGroup<Value> &group) {
         const std::int32_t *originals = trees_.originals_.data(), n_numeric = trees_.n_numeric_;
-        bool is_missing = false;
-        for (std::int64_t j = 0; j < n_numeric; ++j) {
-            const Value value = row[originals[j]];
-            values[j * kGroup] = static_cast<float>(value) + 0.0f; // turns -0 into 0, which has other bits
-            is_missing |= value != value;
+        const std::int64_t n_columns = rows_.n_columns;
+        float *rounded = rounded_.data();
+        for (std::int64_t j = 0; j < n_columns; j += kLine)
+            __builtin_prefetch(ahead + j);
+        int n_exact = 0, n_ordinary = 0;
+        for (std::int64_t j = 0; j < n_columns; ++j) {
+            rounded[j] = round_up(row[j]);
+            n_exact += static_cast<Value>(rounded[j]) == row[j];
+            n_ordinary += rounded[j] < kHuge;
         }
-        for (std::int64_t j = n_numeric; j < rows_.n_columns; ++j)
-            values[j * kGroup] = std::bit_cast<float>(category_code(row[originals[j]]));
-        is_mixed_ |= is_missing;
+        for (std::int64_t j = 0; j < n_numeric; ++j)
+            values[j * kGroupRows] = rounded[originals[j]];
+        for (std::int64_t j = n_numeric; j < n_columns; ++j)
+            values[j * kGroupRows] = std::bit_cast<float>(category_code(row[originals[j]]));
+        group.is_exact &= n_exact == n_columns;
+        group.is_mixed |= n_ordinary != n_columns;
     }
 
-    //  at <- left[at] + goes_right(at, x[column[at]]) until all rows of a group are at leaves, which lead to themselves
-    //   out: leaves. Returns false, without a result, if a value equals a split after rounding to float32.
-    // Not inlined, so that the loop's variables stay in registers.
-    template <bool is_mixed>
-    [[gnu::noinline]] static bool follow_in_lockstep(const PackedForest &forest, std::int32_t n_numeric,
-                                                     std::uint32_t root, const float *values, std::uint32_t *leaves) {
-        const PackedNode *nodes = forest.nodes;
-        std::uint32_t at[kGroup], is_moving = 1;
-        std::fill_n(at, kGroup, root);
-        while (is_moving) {
-            for (int step = 0; step < kSteps; ++step)
-#pragma GCC unroll 8
-                for (std::int64_t g = 0; g < kGroup; ++g) {
-                    const PackedNode &node = nodes[at[g]];
-                    const std::uint32_t column = node.link & kColumnMask, left = node.link >> kColumnBits;
-                    const float x = values[column * kGroup + g];
-                    if (are_equal<is_mixed>(x, node.split)) [[unlikely]]
-                        return false;
-                    if constexpr (is_mixed)
-                        at[g] = left + (left != at[g] && goes_right(forest, n_numeric, at[g], x));
-                    else
-                        at[g] = left + __builtin_isgreaterequal(x, node.split);
-                }
-            is_moving = 0;
-            for (const std::uint32_t node : at)
-                is_moving |= nodes[node].link >> kColumnBits ^ node;
-        }
-        std::copy_n(at, kGroup, leaves);
-        return true;
-    }
-
-    // Without missing values and categories, a quiet comparison, like that which tells the child: one instruction of
-    // the CPU then serves both.
-    template <bool is_mixed> static bool are_equal(float x, float split) {
-        if constexpr (is_mixed)
-            return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(split);
+    // Maps a group, whose rows have these numbers, by trees begin to end of a segment.
+    void map(const Segment &segment, std::int64_t begin, std::int64_t end, const RowGroup<Value> &group,
+             const std::int64_t *numbers) {
+        const std::int64_t first_node = trees_.starts_[segment.first_tree], n = end - begin;
+        const auto n_trees = static_cast<std::int64_t>(trees_.tops_.size());
+        const PackedForest forest{trees_.nodes_.data() + first_node, trees_.splits_.data() + first_node, nullptr,
+                                  trees_.missing_right_.data() + segment.first_word};
+        std::uint32_t roots[kGroupTrees];
+        for (std::int64_t i = 0; i < n; ++i)
+            roots[i] = static_cast<std::uint32_t>(trees_.starts_[begin + i] - first_node);
+        if constexpr (std::is_same_v<Value, float>)
+            best_group_descents().floats(forest, roots, n, group, found_);
         else
-            return !__builtin_islessgreater(x, split);
-    }
-
-    // Where an inner node sends x, which does not equal its split, by splits.hpp.
-    static bool goes_right(const PackedForest &forest, std::int32_t n_numeric, std::uint32_t at, float x) {
-        const PackedNode &node = forest.nodes[at];
-        if (static_cast<std::int32_t>(node.link & kColumnMask) >= n_numeric)
-            return category_goes_right(std::bit_cast<std::uint32_t>(x), std::bit_cast<std::uint32_t>(node.split));
-        return x != x ? forest.missing_right[at / 32] >> at % 32 & 1 : !(x < node.split);
-    }
-
-    // The same for one row, with exact comparisons.
-    std::uint32_t follow_exactly(const PackedForest &forest, std::uint32_t at, const float *values,
-                                 std::int64_t number) const {
-        for (;;) {
-            const PackedNode &node = forest.nodes[at];
-            const std::uint32_t column = node.link & kColumnMask, left = node.link >> kColumnBits;
-            if (left == at)
-                return at;
-            const float x = values[column * kGroup];
-            const bool is_close = x == node.split && static_cast<std::int32_t>(column) < trees_.n_numeric_;
-            at = left + (is_close ? !(rows_.row(number)[trees_.originals_[column]] < forest.splits[at])
-                                  : goes_right(forest, trees_.n_numeric_, at, x));
+            best_group_descents().doubles(forest, roots, n, group, found_);
+        for (std::int64_t r = 0; r < group.n_rows; ++r) {
+            Cell *cells = cells_ + numbers[r] * n_trees + begin;
+            for (std::int64_t i = 0; i < n; ++i)
+                cells[i] = static_cast<Cell>(found_[i * kGroupRows + r]);
         }
     }
 
     const PackedTrees &trees_;
     const DenseRows<Value> &rows_;
-    bool is_mixed_ = false; // whether a value is missing or a column categorical
-    std::vector<std::int64_t> numbers_;
+    RowNumbers order_;
+    Cell *cells_;
+    std::vector<float> rounded_; // a row
     std::vector<float> values_;
-    std::vector<std::uint32_t> leaves_;
+    std::vector<const Value *> exact_;
+    std::vector<RowGroup<Value>> groups_;
+    std::uint32_t found_[kGroupTrees * kGroupRows]; // cells of a group in some trees
 };
 
-// The number of rows of a tile: less where else some threads would have none.
-inline std::int64_t PackedTrees::shared_tile(std::int64_t n_rows, std::int64_t n_columns, int threads) const {
-    constexpr std::int64_t kFewest = 128;
-    const std::int64_t n_threads = usable_threads(threads);
-    return std::min(sorted_tile(n_columns), std::max(kFewest, (n_rows + n_threads - 1) / n_threads));
-}
-
-// The numbers of the rows in the order of their leaves in the first tree, whose nodes are numbered depth first.
+// The nodes of the first tree in which the rows end. They only serve to sort, so missing values and categories are
+// compared like numbers.
 template <class Value>
-std::vector<std::int64_t> PackedTrees::sorted_numbers(const DenseRows<Value> &rows, int threads) const {
-    std::vector<std::int64_t> numbers(static_cast<std::size_t>(rows.n_rows)), order(numbers.size());
-    std::vector<std::uint32_t> leaves(numbers.size());
-    std::iota(numbers.begin(), numbers.end(), 0);
-    parallel_tiles(rows.n_rows, shared_tile(rows.n_rows, rows.n_columns, threads), threads, [&] {
-        return [&, lockstep = Lockstep<Value>(*this, rows)](std::int64_t begin, std::int64_t end) mutable {
-            lockstep.take(RowNumbers(numbers).subspan(begin, end - begin));
-            std::copy_n(lockstep.descend(segments_[0], 0).begin(), end - begin, leaves.begin() + begin);
+std::vector<std::uint32_t> PackedTrees::first_leaves(const DenseRows<Value> &rows, int threads) const {
+    constexpr std::int64_t kTogether = 16; // rows in lockstep
+    std::vector<std::uint32_t> leaves(static_cast<std::size_t>(rows.n_rows));
+    parallel_tiles(rows.n_rows, kTogether, threads, [&] {
+        return [&](std::int64_t begin, std::int64_t end) {
+            for (bool is_moving = true; is_moving;) {
+                is_moving = false;
+                for (std::int64_t r = begin; r < end; ++r) {
+                    const std::uint32_t at = leaves[r], link = nodes_[at].link, left = link >> kColumnBits;
+                    const Value x = rows.row(r)[originals_[link & ((1u << kColumnBits) - 1)]];
+                    leaves[r] = left + static_cast<std::uint32_t>((left != at) & (x >= splits_[at]));
+                    is_moving |= left != at;
+                }
+            }
         };
     });
+    return leaves;
+}
+
+// The numbers of the rows in the order of their leaves in the first tree, whose nodes are numbered depth first. Sorting
+// by further trees as well costs more than it saves.
+template <class Value>
+std::vector<std::int64_t> PackedTrees::sorted_numbers(const DenseRows<Value> &rows, int threads) const {
+    const std::vector<std::uint32_t> leaves = first_leaves(rows, threads);
     std::vector<std::int64_t> places(static_cast<std::size_t>(starts_[1] + 1)); // node -> place of its next row
     for (const std::uint32_t leaf : leaves)
         ++places[leaf + 1];
     std::partial_sum(places.begin(), places.end(), places.begin());
+    std::vector<std::int64_t> order(leaves.size());
     for (std::size_t r = 0; r < leaves.size(); ++r)
         order[places[leaves[r]]++] = static_cast<std::int64_t>(r);
     return order;
@@ -176,21 +161,8 @@ std::vector<std::int64_t> PackedTrees::sorted_numbers(const DenseRows<Value> &ro
 template <class Value, class Cell>
 void PackedTrees::map_sorted(const DenseRows<Value> &rows, Cell *cells, int threads) const {
     const std::vector<std::int64_t> order = sorted_numbers(rows, threads);
-    const auto n_trees = static_cast<std::int64_t>(tops_.size());
-    parallel_tiles(rows.n_rows, shared_tile(rows.n_rows, rows.n_columns, threads), threads, [&] {
-        return [&, lockstep = Lockstep<Value>(*this, rows)](std::int64_t begin, std::int64_t end) mutable {
-            const RowNumbers numbers = RowNumbers(order).subspan(begin, end - begin);
-            lockstep.take(numbers);
-            for (const Segment &segment : segments_)
-                for (std::int64_t tree = segment.first_tree; tree < segment.end_tree; ++tree) {
-                    const std::uint32_t *cell_of = leaves_.data() + starts_[segment.first_tree];
-                    const std::span<const std::uint32_t> leaves = lockstep.descend(segment, tree);
-                    for (std::size_t k = 0; k < numbers.size(); ++k)
-                        cells[numbers[k] * n_trees + tree] =
-                            static_cast<Cell>(cell_of[leaves[k]] & ((1u << kNodeBits) - 1));
-                }
-        };
-    });
+    parallel_tiles(rows.n_rows, sorted_tile(rows.n_rows, rows.n_columns, threads), threads,
+                   [&] { return GroupMapper<Value, Cell>(*this, rows, order, cells); });
 }
 
 } // namespace isokern

@@ -38,7 +38,8 @@ inline std::uint32_t category_code(double value) {
 constexpr std::uint32_t kCategoryFactors[] = {0x9E3779B1u, 0xB5D1E46Bu, 0xD6E8FEB9u};
 constexpr int kCategoryShift = 15;
 
-inline bool category_goes_right(std::uint32_t code, std::uint32_t seed) {
+// Always inlined, so that kernels may use it (simd/for_isa.hpp).
+[[gnu::always_inline]] inline bool category_goes_right(std::uint32_t code, std::uint32_t seed) {
     std::uint32_t hash = code ^ seed;
     for (const std::uint32_t factor : kCategoryFactors) {
         hash *= factor;

@@ -1,8 +1,8 @@
 // Maps rows to the leaves of isolation trees: checks the trees and chooses an algorithm by the shape of the input.
 //
 // In: the nodes of a forest; then dense or CSR rows. Out: the cell of each row in each tree.
-//  - Dense rows, trees that can be packed: rows are sorted and go down one tree at a time if there are many (kManyRows
-//    below, sorted_rows.hpp); otherwise vectorised traversal of many trees at once (trees/dense_traversal.hpp).
+//  - Dense rows, trees that can be packed: groups of similar rows descend together if there are many (kManyRows below,
+//    sorted_rows.hpp); otherwise vectorised traversal of many trees at once (trees/dense_traversal.hpp).
 //  - Dense rows, other trees (more than 4096 columns, or 2^20 nodes or cells in a tree): 16 rows descend a tree in
 //    lockstep, so that their cache misses overlap; a tile of rows stays in the cache for all trees.
 //  - CSR rows: zero paths (zero_paths.hpp) if there are many columns, or if the rows are very sparse and the trees peel
@@ -15,7 +15,6 @@
 
 #include "common/densify.hpp"
 #include "common/threads.hpp"
-#include "simd/cpu.hpp"
 #include "trees/sorted_rows.hpp"
 #include "trees/splits.hpp"
 
@@ -29,12 +28,11 @@ static constexpr std::int64_t kTile = 128; // rows that stay in the cache
 static constexpr double kPeeling = 0.07;
 static constexpr double kSparse = 0.05;
 
-// Dense rows are sorted if there are at least kManyRows, and kManyTrees to repay it; with AVX-512, only for trees of at
-// least kLargeTree nodes on average, which is an estimate. Blocks of a stream, of 1,000 rows, are sorted, too (measured
-// without AVX-512).
-static constexpr std::int64_t kManyRows = 512;
+// Dense rows are sorted and grouped if there are at least kManyRows, and kManyTrees to repay it. From there on, groups
+// were faster for psi = 256 and 4096, with and without a limit of depth, with AVX2 and AVX-512 (measured on Zen 4,
+// whose gathers are slow; not on CPUs with AVX-512 and fast gathers).
+static constexpr std::int64_t kManyRows = 64;
 static constexpr std::int64_t kManyTrees = 8;
-static constexpr std::int64_t kLargeTree = 1 << 13;
 
 // Throws unless all columns, children and cells are within bounds and children come after their parent. The column of a
 // leaf is checked too, because the traversal reads it before it knows that the node is a leaf.
@@ -112,11 +110,8 @@ TreeMap::TreeMap(const double *split, const std::int32_t *column, const std::int
 // Whether sparse rows can be densified for the packed trees.
 bool TreeMap::can_write_out() const { return n_columns_ <= kFewColumns && !packed_.are_none(); }
 
-// Whether so many dense rows are sorted before they go down the packed trees.
-bool TreeMap::sort_rows(std::int64_t n_rows) const {
-    const bool are_large = starts_.back() >= kLargeTree * n_trees() || instruction_set() < InstructionSet::avx512;
-    return n_rows >= kManyRows && n_trees() >= kManyTrees && are_large;
-}
+// Whether so many dense rows go down the packed trees in groups.
+bool TreeMap::sort_rows(std::int64_t n_rows) const { return n_rows >= kManyRows && n_trees() >= kManyTrees; }
 
 // Where a node of unpacked trees sends a value.
 template <class Value> bool TreeMap::goes_right(const Node &node, Value value) const {
