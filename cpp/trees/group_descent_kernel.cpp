@@ -16,7 +16,7 @@ namespace {
 
 using RowSet = std::uint64_t; // bit r: row r of the group
 
-constexpr int kFewRows = 3; // of a set, up to which they go on alone: a node of a set costs as much as about three rows
+constexpr int kFewRows = 3;  // of a set, up to which they go on alone (an estimate)
 constexpr int kLockstep = 8; // single rows processed together, so that their loads overlap
 constexpr int kSteps = 4;    // between checks whether single rows have arrived
 constexpr std::uint32_t kColumnMask = (1u << kColumnBits) - 1, kCellMask = (1u << kNodeBits) - 1;

@@ -28,9 +28,10 @@ static constexpr std::int64_t kTile = 128; // rows that stay in the cache
 static constexpr double kPeeling = 0.07;
 static constexpr double kSparse = 0.05;
 
-// Dense rows are sorted and grouped if there are at least kManyRows, and kManyTrees to repay it. From there on, groups
-// were faster for psi = 256 and 4096, with and without a limit of depth, with AVX2 and AVX-512 (measured on Zen 4,
-// whose gathers are slow; not on CPUs with AVX-512 and fast gathers).
+// Dense rows are sorted and grouped if there are at least kManyRows, and kManyTrees to repay it. Measured on Zen 4,
+// with AVX2 and AVX-512, psi = 256, 4096 and 16,384, with and without a limit of depth, 128 to 50,000 rows of 54
+// columns: groups were faster or about equal, but slower for 128 rows at psi = 16,384 without a limit (AVX-512).
+// Gathers are slow there; CPUs with AVX-512 and fast gathers have not been measured.
 static constexpr std::int64_t kManyRows = 64;
 static constexpr std::int64_t kManyTrees = 8;
 
