@@ -71,7 +71,7 @@ def test_many_rows_equal_the_reference(categorical, missing, dtype):
 def test_many_rows_fall_into_the_cells_of_large_trees_that_few_rows_fall_into(categorical, missing, spread):
     X = make_rows(6000, 4, categorical, missing)
     X[:, 1] = X[:, 1] if 1 in categorical else 100 + spread * np.random.default_rng(1).normal(size=6000)
-    few = [cells_of(X[begin : begin + 600], X, 5000, categorical, t=9) for begin in range(0, 6000, 600)]
+    few = [cells_of(X[begin : begin + 60], X, 5000, categorical, t=9) for begin in range(0, 6000, 60)]
     np.testing.assert_array_equal(cells_of(X, X, 5000, categorical, t=9), np.concatenate(few))
 
 
