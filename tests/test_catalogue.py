@@ -352,9 +352,7 @@ def test_stand_ins_are_never_downloaded_and_others_only_if_allowed(name, reason,
 # -- real files
 
 
-@pytest.mark.parametrize(
-    ("name", "file"), [("a9a", "a9a.t"), ("ijcnn1", "ijcnn1.tr"), ("url-subset", "url_subset")]
-)
+@pytest.mark.parametrize(("name", "file"), [("a9a", "a9a.t"), ("ijcnn1", "ijcnn1.tr"), ("url-subset", "url_subset")])
 def test_real_data_sets_are_as_described(name, file, data_set):
     info = next(info for info in (*ELEVEN, *STAND_INS) if info.name == name)
     data = load_dataset(name, data_set(file).parent, download=False)
