@@ -12,6 +12,7 @@ import isokern
 from isokern.data import list_datasets
 from isokern.experiments.experiment import Cell, Plan, Record, is_out_of_time, is_stopped
 from isokern.experiments.plan import available
+from isokern.system import processor
 
 
 class Records:
@@ -34,13 +35,25 @@ class Records:
         line = self._lines.get(_key(self._line(cell)))
         return None if line is None or self._must_repeat(line) else _record(line)
 
-    def add(self, cell: Cell, result: dict[str, Any]) -> Record:
-        """Append a measurement to the file and return the record."""
-        text = json.dumps(self._line(cell) | {"result": result}, default=_plain)
+    def latest(self, cell: Cell) -> Record | None:
+        """Return the record of a cell, if there is one, even if the cell should be measured again."""
+        line = self._lines.get(_key(self._line(cell)))
+        return None if line is None else _record(line)
+
+    def about(self, cell: Cell, key: str, default: Any) -> Any:
+        """Return the "machine" or the "cell_seconds" of a cell's measurement, or the default if it is not known."""
+        return self._lines.get(_key(self._line(cell)), {}).get(key, default)
+
+    def add(self, cell: Cell, result: dict[str, Any], seconds: float = 0.0) -> Record:
+        """Append a measurement, which took some seconds with all that it needs, to the file and return the record."""
+        about = {"machine": processor(), "cell_seconds": round(seconds, 1)}
+        text = json.dumps(self._line(cell) | about | {"result": result}, default=_plain)
         if self._path is not None:
             with open(self._path, "a", encoding="utf-8") as file:
                 file.write(text + "\n")
-        return _record(json.loads(text))
+        line = json.loads(text)
+        self._lines[_key(line)] = line
+        return _record(line)
 
     def _line(self, cell: Cell) -> dict[str, Any]:
         return {
