@@ -14,10 +14,11 @@ import pytest
 
 from isokern import experiments
 from isokern.data import DatasetInfo
-from isokern.experiments import Plan, Result, Verdict, worker
+from isokern.experiments import Plan, Result, Verdict, runner, worker
 from isokern.experiments.plan import make_plan
 from isokern.experiments.records import Records
 from isokern.experiments.runner import run
+from isokern.system import processor
 from toy_experiment import cell, measure, toy
 
 PLAN = Plan()
@@ -219,6 +220,35 @@ def test_an_interrupted_run_resumes(tmp_path):
     assert [record["square"] for record in records] == [1, 4, 9]
     assert trace.read_text() == "squaresquaresquare"
     assert seen == [(0, 3, cells[0]), (1, 3, cells[1]), (2, 3, cells[2]), (3, 3, None)]
+
+
+@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.parametrize(("n_seconds", "n_seeds"), [(0, 3), (601, 1)])
+def test_a_cell_whose_first_seed_takes_long_has_no_other_seeds(n_seconds, n_seeds, tmp_path, monkeypatch):
+    monkeypatch.setattr(runner.Stopwatch, "elapsed", n_seconds)
+    cells = [cell("square", 3) | {"seed": seed} for seed in range(3)]
+    assert len(run(toy(*cells), PLAN, tmp_path).records) == n_seeds
+    assert len(run(toy(*cells), PLAN, tmp_path).records) == n_seeds  # also if the first was measured by another run
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_a_report_alone_measures_nothing_and_uses_also_stopped_measurements(tmp_path):
+    stopped, measured, missing = (cell("square", n) for n in (1, 2, 3))
+    records = Records(tmp_path / "toy" / "records.jsonl", PLAN)
+    records.add(stopped, {"stopped": "time limit of 120 s"})
+    records.add(measured, {"square": 4})
+    plan = replace(PLAN, time_limit=1000.0)
+    result = run(toy(stopped, measured, missing), plan, tmp_path, only_report=True)
+    assert [(record["n"], record.get("square")) for record in result.records] == [(1, None), (2, 4)]
+
+
+def test_the_line_of_a_record_names_the_processor_that_measured_it(path):
+    records = Records(path, PLAN)
+    records.add({"dataset": "a9a", "seed": 0}, {"accuracy": 0.5}, 12.34)
+    line = json.loads(path.read_text())
+    assert (line["machine"], line["cell_seconds"]) == (processor(), 12.3)
+    assert Records(path, PLAN).about({"dataset": "a9a", "seed": 0}, "machine", None) == processor()
+    assert records.about({"dataset": "url", "seed": 0}, "machine", None) is None
 
 
 @pytest.mark.usefixtures("in_this_process")

@@ -76,6 +76,20 @@ def test_the_gpu_is_measured_if_there_is_one(folder, monkeypatch):
 # -- machines
 
 
+def test_c_is_the_best_of_powers_of_two_at_full_scale_and_1_at_quick_scale(monkeypatch):
+    X, y = quadrants(300)
+    assert machines.liblinear_cost(X, y, Plan(), 0) == 1.0
+    tried = []
+
+    def accuracy(C, train, test):
+        tried.append(C)
+        return -abs(C - 4.0)
+
+    assert machines._best_cost(accuracy, X, y, Plan(scale="full")) == 4.0
+    assert sorted(set(tried)) == [2.0**m for m in range(-5, 8)]
+    assert len(tried) == settings.N_FOLDS * 13
+
+
 def test_psi_of_the_laplacian_kernel_is_the_best_in_cross_validation(monkeypatch):
     X, y = quadrants(300)
     monkeypatch.setattr(settings, "N_CELLS_SEARCHED", {"quick": (2, 64)})

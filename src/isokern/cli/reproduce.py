@@ -32,11 +32,14 @@ Data = Annotated[
 ]
 Out = Annotated[str, _files(help="Folder for the results. Measurements that it already has are not repeated.")]
 Fresh = Annotated[bool, _files("--fresh", help="Delete earlier measurements first.")]
+ReportOnly = Annotated[bool, _files("--report-only", help="Measure nothing; write what earlier measurements give.")]
 Scale = Annotated[str, _how_much(help="quick: samples of rows; full: the paper's sizes.")]
 Datasets = Annotated[
     str | None, _how_much(help="Use only these data sets, by the paper's names, as a,b,c.", show_default=False)
 ]
-Seeds = Annotated[int, _how_much(min=1, help="Number of runs; tables show their mean and range.")]
+Seeds = Annotated[
+    int, _how_much(min=1, help="Number of runs; tables show their mean and range. One if the first takes 10 minutes.")
+]
 TimeLimit = Annotated[
     float | None,
     _how_much(help="Seconds per measurement. Default: 120 at quick scale, 3600 at full scale.", show_default=False),
@@ -49,6 +52,7 @@ def reproduce(
     data: Data = None,
     out: Out = "reproduced",
     fresh: Fresh = False,
+    report_only: ReportOnly = False,
     scale: Scale = "quick",
     datasets: Datasets = None,
     seeds: Seeds = 1,
@@ -57,8 +61,12 @@ def reproduce(
 ) -> None:
     """Reproduce the paper's tables and figures, and compare them with the published numbers.
 
+    An interrupted run resumes. The whole paper takes many hours: isokern reproduce all --scale full --seeds 3
+
     Example: isokern reproduce all --data data --out results
     """
+    if fresh and report_only:
+        raise ValueError("--report-only needs the measurements that --fresh deletes; leave one of them out.")
     plan = make_plan(data, scale=scale, datasets=datasets, n_seeds=seeds, time_limit=time_limit)
     chosen = [experiments.find(one) for one in (experiments.NAMES if name == "all" else [name])]
     if name == "all":
@@ -68,7 +76,7 @@ def reproduce(
         for experiment in chosen:
             left = [other.name for other in chosen[len(done) + 1 :]]
             with _progress(experiment.name, left, quiet=quiet) as show:
-                done.append(runner.run(experiment, plan, Path(out), show, fresh=fresh))
+                done.append(runner.run(experiment, plan, Path(out), show, fresh=fresh, only_report=report_only))
             _print_result(done[-1])
             if name == "all":
                 write_report(done, plan, Path(out))  # after each experiment, so that an interrupted run has a report
