@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -19,6 +19,7 @@ from isokern.experiments import Result, runner
 from isokern.experiments.experiment import Cell, is_stopped
 from isokern.experiments.plan import is_used, make_plan
 from isokern.experiments.report import OUTCOMES, write_report
+from isokern.experiments.worker import Worker
 
 _files, _how_much = panel("Files"), panel("How much")
 _STYLES = {True: "green", False: "red", None: "yellow"}
@@ -72,14 +73,16 @@ def reproduce(
     if name == "all":
         chosen = [experiment for experiment in chosen if is_used(experiment, plan)]
     done: list[Result] = []
+    options = {"fresh": fresh, "only_report": report_only}
     try:
-        for experiment in chosen:
-            left = [other.name for other in chosen[len(done) + 1 :]]
-            with _progress(experiment.name, left, quiet=quiet) as show:
-                done.append(runner.run(experiment, plan, Path(out), show, fresh=fresh, only_report=report_only))
-            _print_result(done[-1])
-            if name == "all":
-                write_report(done, plan, Path(out))  # after each experiment, so that an interrupted run has a report
+        with closing(Worker()) as worker:
+            for experiment in chosen:
+                left = [other.name for other in chosen[len(done) + 1 :]]
+                with _progress(experiment.name, left, quiet=quiet) as show:
+                    done.append(runner.run(experiment, plan, Path(out), show, **options, worker=worker))
+                _print_result(done[-1])
+                if name == "all":
+                    write_report(done, plan, Path(out))  # after each experiment, for interrupted runs
     except KeyboardInterrupt:
         print_remark("stopped", f"measurements are kept in {out}; run the same command to resume.", "yellow")
         raise typer.Exit(130) from None

@@ -126,7 +126,7 @@ def _below_published(results: Sequence[Result], plan: Plan) -> Iterator[str]:
         yield "## Isolation Kernel below the published accuracy"
         yield (
             f"{len(rows)} of {n_compared} accuracies are lower than the published ones by more than {TOLERANCE}. The "
-            "last column has what the records tell: the file, rows, psi, seeds and cap, and other learners on these rows."
+            "last column has what the records tell: file, rows, psi, seeds and cap, and other learners on these rows."
         )
     if rows:
         yield markdown_table(("experiment", "data set", "method", "here", "paper", "what the records tell"), rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -28,19 +28,21 @@ def run(
     *,
     fresh: bool = False,
     only_report: bool = False,
+    worker: Worker | None = None,
 ) -> Result:
     """Run an experiment, write its files to ``<out>/<name>`` unless ``out`` is None, and return the result.
 
     The file ``records.jsonl`` there keeps the records; ``fresh`` deletes it first. A cell with a record is not measured
     again unless it was stopped; after a timeout, only with a larger time limit. Seeds after the first are left out if
-    the first took long. With ``only_report``, nothing is measured.
+    the first took long. With ``only_report``, nothing is measured. A ``worker`` that several experiments share reads
+    samples of the data once.
     """
     if not is_used(experiment, plan):
         known, got = one_of(experiment.datasets), ", ".join(plan.datasets or ())
         raise ValueError(f"datasets must include one of {experiment.name}'s: {known}; got {got}.")
     kept = Records(None if out is None else out / experiment.name / "records.jsonl", plan, fresh=fresh)
     cells, records = experiment.cells(plan), []
-    with closing(Worker()) as worker:
+    with nullcontext(worker) if worker else closing(Worker()) as measuring:
         for n_done, cell in enumerate(cells):
             on_progress(n_done, len(cells), cell)
             if cell.get("seed") and kept.about(cell | {"seed": 0}, "cell_seconds", 0.0) > SEEDS_SECONDS:
@@ -48,7 +50,7 @@ def run(
             record = kept.latest(cell) if only_report else kept.find(cell)
             if record is None and not only_report:
                 watch = Stopwatch()
-                record = kept.add(cell, _measure(worker, experiment, cell, plan), watch.elapsed)
+                record = kept.add(cell, _measure(measuring, experiment, cell, plan), watch.elapsed)
             records += [] if record is None else [record]
     on_progress(len(cells), len(cells), None)
     machines = {(cell.get("dataset", ""), kept.about(cell, "machine", "")) for cell in cells}

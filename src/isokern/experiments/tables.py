@@ -185,8 +185,8 @@ def stand_in_notes(plan: Plan, datasets: tuple[str, ...]) -> list[str]:
 
 def search_note(records: Sequence[Record], plan: Plan) -> list[str]:
     """Return how psi was chosen."""
-    few = f"at most {settings.SLOW_CROSS_VALIDATION_ROWS[plan.scale]:,} training rows"
-    rows = few if plan.is_quick else f"all training rows (OGD, AdaRaker and SVM, which take long: {few})"
+    most, few = settings.CROSS_VALIDATION_ROWS[plan.scale], settings.SLOW_CROSS_VALIDATION_ROWS[plan.scale]
+    rows = f"{f'at most {most:,}' if most else 'all'} training rows (OGD, AdaRaker and SVM, which take long: {few:,})"
     lines = [
         f"psi was chosen from {', '.join(map(str, settings.N_CELLS_SEARCHED[plan.scale]))} by {settings.N_FOLDS}-fold "
         f"cross-validation on {rows}. Isolation Kernels skip a psi above the number of rows in a fold. Times exclude "
