@@ -118,7 +118,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 def _parts(info: DatasetInfo, folder: str | os.PathLike[str] | None, may_download: bool, n_jobs: int | None) -> Any:
     """Return the rows and labels of the training and of the test part."""
     paths = info.find(folder) or _fetch_missing(info, folder, may_download)
-    parts = read_cifar(paths, info.dtype) if is_cifar(paths) else [_read(info, path, n_jobs) for path in paths]
+    parts: list[tuple[Any, Any]] = (
+        [_read(info, path, n_jobs) for path in paths] if not is_cifar(paths) else read_cifar(paths, info.dtype)
+    )
     train, test = parts if len(parts) == 2 else _split(info, *parts[0], paths[0])
     for path, (_, y), n in zip((paths[0], paths[-1]), (train, test), (info.n_train, info.n_test), strict=True):
         _check_rows(path, len(y), n)

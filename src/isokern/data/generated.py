@@ -55,7 +55,7 @@ def _stereo_images(y: Labels, d: int, rng: np.random.RandomState) -> NDArray[np.
     across = (np.exp(-(((side + moved) / stretch / size) ** 2)) for moved in (0.0, disparity))
     views = [(down[:, :, None] * one[:, None, :]).astype(np.float32).reshape(n, -1) for one in across]
     pixels = (200 * np.hstack(views)).astype(np.uint8) + rng.randint(1, 50, size=(n, d), dtype=np.uint8)
-    return pixels / np.float32(255)
+    return np.divide(pixels, 255, dtype=np.float32)
 
 
 _ELLIPSES = ((-0.3, 0.3), (0.2, 0.5), (0.3, 1.0), (0.02, 0.2))  # ranges of centre, size, light and disparity

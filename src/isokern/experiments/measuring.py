@@ -19,8 +19,8 @@ from isokern.experiments.experiment import Cell, Plan
 
 def load_rows(cell: Cell, plan: Plan, max_rows: settings.MaxRows = settings.ROWS) -> Dataset:
     """Return a cell's data set with two classes and rows shuffled by its seed; at quick scale a sample of them."""
-    load = _load_sample if plan.is_quick else _load_shuffled
-    return load(cell.get("source", cell["dataset"]), plan.folder, cell["seed"], *max_rows[plan.scale])
+    load, source = _load_sample if plan.is_quick else _load_shuffled, cell.get("source", cell["dataset"])
+    return load(str(source), plan.folder, cell["seed"], *max_rows[plan.scale])
 
 
 def _load_shuffled(name: str, folder: Path | None, seed: int, n_train: int | None, n_test: int | None) -> Dataset:

@@ -32,6 +32,7 @@ ROWS: MaxRows = {"quick": (5_000, 2_000), "full": (None, None)}
 # the rows, or is long, search on fewer: folds of 5,120 rows leave 4,096, the largest psi.
 CROSS_VALIDATION_ROWS: dict[str, int | None] = {"quick": 1_000, "full": None}
 SLOW_CROSS_VALIDATION_ROWS: dict[str, int | None] = {"quick": 500, "full": 5_120}
+CLOCK_ROWS = 100  # before a rival looks at the clock for the first time
 SEEDS_SECONDS = 600  # a cell whose first seed takes longer, with its search, has no other seeds
 GENERATED = tuple(info.name for info in list_datasets(stand_ins=True) if not info.files)
 GENERATED_CELLS = 256  # psi on generated rows, without a search: their accuracies mean nothing

@@ -55,7 +55,7 @@ def _reasons(runs: Sequence[Record], published: float, records: Sequence[Record]
         yield f"sample: {run['n_train']:,} of {n:,} training rows"
     if (n_learned := run.get("n_learned", run["n_train"])) < run["n_train"]:
         yield f"LIBSVM learned {n_learned:,} of {run['n_train']:,} rows"
-    if psi := sorted({one.get("chosen") or one.get("psi") for one in runs} - {None}):
+    if psi := sorted({one[key] for key in ("chosen", "psi") for one in having(runs, key)}):
         candidates = settings.N_CELLS_SEARCHED[plan.scale]
         at_end = f", the largest of the search ({candidates[-1]:,})" if candidates[-1] in psi else ""
         rows = "all rows" if str(run.get("search", "")).startswith("all rows") else "a sample"

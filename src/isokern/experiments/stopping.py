@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from isokern.data import blocks
 from isokern.data.catalogue import Dataset
 from isokern.evaluation import holdout
 from isokern.experiments import settings
@@ -30,19 +29,29 @@ def hold_out(learner: Any, data: Dataset, is_over: IsOver) -> dict[str, Any]:
     _fix_bandwidth(learner, data.X_train)
     marks: list[Mark] = [(0, 0.0)]
     n_correct, n_done = 0, 0
-    for X, y in blocks(data.X_train, data.y_train, settings.BLOCK_ROWS):
+    for X, y in _short_blocks(data.X_train, data.y_train):
         if is_over():
             return watch.seconds() | sizes | stopped(marks, n_train, n_test)
         learner.partial_fit(X, y, classes=(0, 1))
         n_done += len(y)
         marks.append((n_done, watch.elapsed))
-    for X, y in blocks(data.X_test, data.y_test, settings.BLOCK_ROWS):
+    for X, y in _short_blocks(data.X_test, data.y_test):
         if is_over():
             return watch.seconds() | sizes | stopped(marks, n_train, n_test)
         n_correct += int(np.sum(learner.predict(X) == y))
         n_done += len(y)
         marks.append((n_done, watch.elapsed))
     return watch.seconds() | sizes | {"accuracy": n_correct / n_test, "n_support": learner.n_support_}
+
+
+def _short_blocks(X: Any, y: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield blocks that grow or shrink so that each takes about a second, and looks at the clock take no time."""
+    begin, n = 0, settings.CLOCK_ROWS
+    while begin < len(y):
+        watch = Stopwatch()
+        yield X[begin : begin + n], y[begin : begin + n]
+        begin += n
+        n = 2 * n if watch.elapsed < 1.0 else n if watch.elapsed < 4.0 else max(1, n // 2)
 
 
 def _fix_bandwidth(learner: Any, X: Any) -> None:
