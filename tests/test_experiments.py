@@ -94,6 +94,14 @@ def test_a_record_is_valid_for_one_scale_and_for_the_same_data_files(change, pat
     assert Records(path, replace(plan, **change)).find({"dataset": "a9a"}) is None
 
 
+@pytest.mark.parametrize(("version", "is_valid"), [("0.7.0", True), ("0.7.0.dev3", True), ("0.8.0", False)])
+def test_a_record_is_valid_for_one_release_and_its_development_versions(version, is_valid, path, monkeypatch):
+    monkeypatch.setattr("isokern.__version__", "0.7.0.dev0")
+    Records(path, PLAN).add(cell("square", 3), {"square": 9})
+    monkeypatch.setattr("isokern.__version__", version)
+    assert (Records(path, PLAN).find(cell("square", 3)) is not None) == is_valid
+
+
 def test_an_incomplete_last_line_is_dropped(path):
     records = Records(path, PLAN)
     for n in (1, 2):

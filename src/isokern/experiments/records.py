@@ -18,8 +18,8 @@ from isokern.system import processor
 class Records:
     """The records of an experiment: a file with a line of JSON for each measurement; the last line of a cell counts.
 
-    A line is valid for one cell, scale, set of data files and version of the library. With ``path=None`` nothing is
-    kept; ``fresh`` deletes the file first.
+    A line is valid for one cell, scale, set of data files and release of the library, or a development version of it.
+    With ``path=None`` nothing is kept; ``fresh`` deletes the file first.
     """
 
     def __init__(self, path: Path | None, plan: Plan, *, fresh: bool = False) -> None:
@@ -77,7 +77,8 @@ def _record(line: dict[str, Any]) -> Record:
 
 
 def _key(line: dict[str, Any]) -> str:
-    return json.dumps([line[name] for name in ("cell", "scale", "files", "version")], sort_keys=True, default=_plain)
+    release = str(line["version"]).partition(".dev")[0]
+    return json.dumps([line["cell"], line["scale"], line["files"], release], sort_keys=True, default=_plain)
 
 
 def _fingerprint(dataset: str | None, plan: Plan) -> str:
