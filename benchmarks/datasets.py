@@ -44,9 +44,6 @@ def load(name):
 
     Text columns make X a pandas frame.
     """
-    if name == "ijcnn1":  # the official split, under the names that the files have there
-        parts = (read_libsvm(FOLDER / file, n_features=22) for file in ("ijcnn1.tr.xz", "ijcnn1.t.xz"))
-        return tuple(array for X, y in parts for array in (X.toarray(), y))
     if name in NAMES:
         return load_dataset(NAMES[name], FOLDER, two_classes=not name.endswith("ten classes"), download=False)[:4]
     if name in SAMPLES:

@@ -77,9 +77,17 @@ def test_stopped_measurements_are_counted(folder, monkeypatch):
     assert "a9a (seed 0): time limit of 1 s." in (folder / "out" / "datasets" / "datasets.md").read_text()
 
 
+def test_a_report_alone_needs_no_measurements(folder, monkeypatch):
+    monkeypatch.setattr(worker.Worker, "measure", Mock(side_effect=AssertionError))
+    done = succeed(folder, "reproduce", "all", "--data", "data", "--out", "out", "--report-only")
+    assert "none of the paper's own files is available" in done.out
+    assert (folder / "out" / "report.md").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("all", "--fresh", "--report-only"), "leave one of them out"),
         (("dataset",), 'name must be one of "datasets" or "feature-map-size"; got "dataset". Did you mean "datasets"?'),
         (("all", "--scale", "fast"), 'scale must be "quick" or "full"; got "fast".'),
         (("all", "--datasets", "a9a,ulr"), 'got "ulr". Did you mean "url"?'),

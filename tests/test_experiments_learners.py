@@ -5,6 +5,7 @@ test_experiments.py compares the tables of all experiments with those in the doc
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -14,8 +15,9 @@ from threadpoolctl import threadpool_limits
 from isokern import plotting
 from isokern.experiments import Plan, find, settings
 from isokern.experiments.measuring import Stopwatch
-from isokern.experiments.methods import METHODS
+from isokern.experiments.methods import METHODS, choose, search_rows
 from isokern.experiments.paper import streams
+from isokern.experiments.plan import available
 from tiny_datasets import column, measured, write_tiny
 
 CELL = {"dataset": "covertype", "source": "covertype", "seed": 0}
@@ -61,6 +63,39 @@ def test_adaraker_is_left_out_at_quick_scale_if_there_are_too_many_columns(monke
     assert [cell["method"] for cell in BATCH.cells(plan)] == [name for name in METHODS if name != "AdaRaker"]
     assert any("left out on data sets with more than 2 columns" in note for note in BATCH.table([], plan).notes)
     assert [cell["method"] for cell in BATCH.cells(replace(plan, scale="full"))] == list(METHODS)
+
+
+def test_psi_is_searched_on_all_rows_at_full_scale_except_by_methods_that_take_long(folder):
+    cells = BATCH.cells(Plan(scale="full", folder=folder, datasets=("a9a",)))
+    marked = {cell["method"] for cell in cells if cell.get("search") == "all rows"}
+    assert marked == {"IK_i-OGD", "IK_i-OGD, uncapped", "IK_a-OGD", "NOGD"}
+    X, y = np.zeros((6_000, 1)), np.zeros(6_000)
+    full = Plan(scale="full")
+    assert len(search_rows(X, y, full)[1]) == 6_000
+    assert len(search_rows(X, y, full, is_slow=True)[1]) == 5_120
+    assert len(search_rows(X, y, Plan())[1]) == 1_000
+
+
+def test_generated_sets_are_measured_at_full_scale_only_and_without_a_search():
+    assert set(settings.GENERATED) <= set(available(Plan(scale="full"), settings.BATCH_DATASETS))
+    assert set(settings.GENERATED).isdisjoint(available(Plan(), settings.BATCH_DATASETS))
+    cell = {"dataset": "epsilon-generated", "seed": 0}
+    assert choose("IK_a-OGD", None, None, Plan(scale="full"), cell) == ({"n_cells": settings.GENERATED_CELLS}, {})
+
+
+def test_generated_sets_count_for_claims_about_costs_only():
+    records = [
+        {"dataset": "epsilon-generated", "source": "epsilon-generated", "seed": 0, "method": name} | measured
+        for name, measured in {
+            "OGD": {"seconds": 50.0, "stopped_at_row": 5, "n_rows": 10, "expected_seconds": 1000.0},
+            "NOGD": {"seconds": 1.0, "accuracy": 0.9},
+            "IK_i-OGD": {"seconds": 1.0, "accuracy": 0.5},
+            "IK_a-OGD": {"seconds": 1.0, "accuracy": 0.5},
+        }.items()
+    ]
+    verdicts = BATCH.verdicts(records)
+    assert [verdict.holds for verdict in verdicts] == [None, None, True, None]
+    assert "extrapolated, 1e+03 times, 10^3.0" in verdicts[2].found
 
 
 # -- effect-of-t
@@ -125,9 +160,11 @@ def test_a_run_that_reaches_the_time_limit_keeps_what_it_measured(monkeypatch, p
     record = cell | ONLINE.measure(cell, plan)
     assert (record["stopped_at_row"], record["accuracy"], len(record["curve"])) == (n_rows, None, n_looks)
     table = ONLINE.table([record], plan)
-    assert column(table, "OGD")[1:3] == ["-", "> 120 s"]
+    accuracy, seconds = column(table, "OGD")[1:3]
+    assert accuracy == "-"
+    assert re.fullmatch(r"> 120 s \(~.+ s\)", seconds)  # extrapolated
     assert column(table, "OGD")[5] == n_rows  # shown although the run was stopped
-    assert table.notes[-1].endswith(f"stopped at the time limit after {n_rows} of 480 rows.")
+    assert f"stopped at the time limit after {n_rows} of 480 rows; all would take about" in table.notes[-1]
     _, line = ONLINE.draw([record]).axes[1].get_xlabel().split("\n")
     assert line == ("OGD: stopped at row 48" if n_rows else "OGD: stopped before the stream")
 

@@ -28,12 +28,12 @@ def few_candidates(monkeypatch):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Return a folder with a data set, a9a, and a stand-in, ijcnn1-train."""
-    return write_tiny(monkeypatch, tmp_path, "a9a", "ijcnn1-train", make=quadrants)
+    """Return a folder with a data set, a9a, and a stand-in, rcv1-subset."""
+    return write_tiny(monkeypatch, tmp_path, "a9a", "rcv1-subset", make=quadrants)
 
 
 def test_all_machines_of_svm_learn_a_class_that_is_not_additive(folder):
-    plan = Plan(folder=folder, datasets=("url", "a9a", "ijcnn1"))
+    plan = Plan(folder=folder, datasets=("url", "a9a", "rcv1.binary"))
     records = measured(SVM, plan)
     assert len(records) == 8
     for record in records:
@@ -42,7 +42,7 @@ def test_all_machines_of_svm_learn_a_class_that_is_not_additive(folder):
         assert (record["n_train"], record["n_test"]) == (400, 200)
     assert {record["psi"] for record in records if record["method"].startswith("IK_a-SVM")} == {32}
     table = SVM.table(records, plan)
-    assert any("ijcnn1 (ijcnn1-train) is not the paper's file" in note for note in table.notes)
+    assert any("rcv1.binary (rcv1-subset) is not the paper's file" in note for note in table.notes)
     assert any("at most 2,000 training and 1,000 test rows" in note for note in table.notes)
 
 
@@ -57,7 +57,7 @@ def test_only_isolation_kernels_learn_a_class_that_is_not_additive(folder):
 
 def test_mapping_is_timed_on_the_cpu_if_there_is_no_gpu(folder, monkeypatch):
     monkeypatch.setattr(experiments, "has_gpu", lambda: False)
-    plan = Plan(folder=folder, datasets=("a9a", "ijcnn1"))
+    plan = Plan(folder=folder, datasets=("a9a", "rcv1.binary"))
     records = measured(GPU, plan)
     assert [record["method"] for record in records] == ["CPU", "CPU"]
     for record in records:
@@ -74,6 +74,20 @@ def test_the_gpu_is_measured_if_there_is_one(folder, monkeypatch):
 
 
 # -- machines
+
+
+def test_c_is_the_best_of_powers_of_two_at_full_scale_and_1_at_quick_scale(monkeypatch):
+    X, y = quadrants(300)
+    assert machines.liblinear_cost(X, y, Plan(), 0) == 1.0
+    tried = []
+
+    def accuracy(C, train, test):
+        tried.append(C)
+        return -abs(C - 4.0)
+
+    assert machines._best_cost(accuracy, X, y, Plan(scale="full")) == 4.0
+    assert sorted(set(tried)) == [2.0**m for m in range(-5, 8)]
+    assert len(tried) == settings.N_FOLDS * 13
 
 
 def test_psi_of_the_laplacian_kernel_is_the_best_in_cross_validation(monkeypatch):

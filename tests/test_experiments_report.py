@@ -7,10 +7,13 @@ from dataclasses import replace
 import pytest
 
 from isokern import experiments, plotting
-from isokern.experiments import Plan, Table
+from isokern.experiments import Plan, Table, settings
 from isokern.experiments.claims import Claim
+from isokern.experiments.figures import summary
+from isokern.experiments.methods import METHODS
 from isokern.experiments.report import markdown_table, write, write_report
 from isokern.experiments.runner import conclude
+from isokern.experiments.shortfalls import shortfalls
 from isokern.experiments.tables import as_texts
 from tiny_datasets import lines, write_tiny
 from toy_experiment import toy
@@ -206,12 +209,20 @@ def report(tmp_path, monkeypatch):
 def test_the_report_begins_with_the_verdicts(report):
     assert "Claims of the paper: 1 confirmed, 1 not confirmed, 1 not judged." in report
     assert report.index("Confirmed") < report.index("## Data and machine") < report.index("All squares are there.")
-    assert "| [toy](#toy) | It works. | **Not confirmed** | 2 records |" in report
-    assert "| [none](#none) | It works. | Not judged | 0 records |" in report
+    assert "| [toy](#toy) |  | It works. | **Not confirmed** | 2 records |" in report
+    assert "| [none](#none) |  | It works. | Not judged | 0 records |" in report
 
 
 def test_the_report_describes_data_sets_scale_seeds_limit_command_and_machine(report):
-    for text in ("rcv1-subset stands in", "| url | no |", "quick: at most 5,000", "120 s", "numpy", "with 2 threads"):
+    for text in (
+        "rcv1-subset stands in",
+        "| url | no |  |",
+        "| a9a | yes | not recorded |",
+        "quick: at most 5,000",
+        "120 s",
+        "numpy",
+        "with 2 threads",
+    ):
         assert text in report
     assert "isokern reproduce all --scale quick --seeds 3 --time-limit 120" in report
 
@@ -220,3 +231,74 @@ def test_the_report_links_pictures_names_no_folder_and_escapes_markup(report, tm
     assert "](toy/toy.png)" in report
     assert str(tmp_path) not in report
     assert r"## IK\_a \| b" in report
+
+
+# -- what the report says about batch
+
+FULL = Plan(scale="full")
+
+
+def ours(method, accuracy, dataset="covertype", **others):
+    return record(method, dataset, accuracy=accuracy, seconds=1.0, n_train=464_810) | others
+
+
+def test_accuracies_below_the_published_ones_are_listed_with_what_the_records_tell():
+    records = [
+        *(ours("IK_i-OGD", a, seed=k, chosen=4096, search="all rows") for k, a in enumerate((0.84, 0.852, 0.856))),
+        ours("IK_i-OGD, uncapped", 0.94),
+        ours("IKOGDClassifier()", 0.96),
+        ours("IK_a-OGD", 0.915, chosen=512),  # lower by exactly the tolerance
+        ours("OGD", 0.5),  # a rival
+    ]
+    ((dataset, method, accuracy, published, reasons),), n_compared = shortfalls("batch", records, FULL)
+    assert (dataset, method, accuracy, published) == ("covertype", "IK_i-OGD", ".849 (.840–.856)", 0.86)
+    assert n_compared == 2
+    assert reasons.split("; ") == [
+        "psi 4,096, chosen on all rows, the largest of the search (4,096)",
+        "3 seeds, 1 of them reach it",
+        "trees capped at depth log2(psi)",
+        "IK_i-OGD, uncapped: .940",
+        "IKOGDClassifier(): .960",
+    ]
+
+
+def test_other_files_and_samples_of_rows_are_named_as_reasons():
+    records = [
+        ours("IK_a-OGD", 0.9, "rcv1.binary", source="rcv1-subset", chosen=32),
+        ours("IK_a-OGD", 0.9, n_train=5_000, chosen=256),
+    ]
+    (first, second), _ = shortfalls("batch", records, Plan())
+    assert first.reasons == "other file: rcv1-subset; psi 32, chosen on a sample; 1 seed"
+    assert second.reasons.startswith("sample: 5,000 of 464,810 training rows; ")
+    (libsvm,), _ = shortfalls("additive", [ours("LIBSVM, IK_a", 0.8, psi=8, n_learned=20_000)], FULL)
+    assert libsvm.reasons.startswith("LIBSVM learned 20,000 of 464,810 rows; psi 8, ")
+
+
+def test_the_summary_shows_every_data_set_and_every_method_once_in_its_legend():
+    figure = summary([ours(method, 0.9) for method in METHODS])
+    assert [panel.get_title().split(" ")[0] for panel in figure.axes] == list(settings.DATASETS)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == list(METHODS)
+    assert {panel.get_xscale() for panel in figure.axes} == {"log"}
+    (covertype,) = (panel for panel in figure.axes if panel.get_title() == "covertype")
+    drawn = [line for line in covertype.lines if len(line.get_xdata())]
+    n_published = 5
+    assert len(drawn) == len(METHODS) + n_published
+    assert len({line.get_marker() for line in drawn}) == len(METHODS)
+
+
+def test_the_report_shows_the_summary_shortfalls_and_processors_of_batch(tmp_path):
+    batch = experiments.find("batch")
+    result = conclude(batch, [ours("IK_i-OGD", 0.8, chosen=8)], FULL, (("covertype", "A fast CPU"),))
+    write_report([result], FULL, tmp_path)
+    report = (tmp_path / "report.md").read_text()
+    assert (tmp_path / "summary.png").read_bytes().startswith(b"\x89PNG")
+    assert "](summary.png)" in report
+    assert "1 of 1 accuracies are lower than the published ones by more than 0.005." in report
+    assert (
+        r"| [batch](#batch) | covertype | IK\_i-OGD | .800 | .86 | psi 8, chosen on a sample; 1 seed; trees" in report
+    )
+    assert "| A fast CPU |" in report
+    assert "| generated |" in report
+    assert "| [batch](#batch) | Table 5 | " in report
+    write_report([], FULL, tmp_path)
+    assert not (tmp_path / "summary.png").exists()

@@ -18,7 +18,7 @@ NORMALISED = ["polynomial", "chi2", "intersection"]
 
 every_kernel = pytest.mark.parametrize("name", KERNELS)
 every_form = every("form", FORMS)
-narrow_and_wide = pytest.mark.parametrize("n_columns", [7, 3000])
+narrow_and_wide = pytest.mark.parametrize("n_columns", [7, 5000])
 
 
 def matrix(name, X, Z, *, gamma=None, normalised=False, threads=1):
@@ -45,7 +45,7 @@ def assert_equal(actual, expected, rtol=1e-12):
 @every_kernel
 @every_form
 @pytest.mark.parametrize("share", [0.3, 1.0])
-@pytest.mark.parametrize("n_columns", [1, 7, 2048, 2049, 3000])
+@pytest.mark.parametrize("n_columns", [1, 7, 3000, 4096, 4097])
 def test_a_kernel_equals_its_definition(n_columns, share, form, name):
     X, Z = rows_of(20, n_columns, share, seed=0), rows_of(21, n_columns, share, seed=1)
     assert_equal(matrix(name, form(X), form(Z)), reference_rivals.kernel(name, X, Z, GAMMA[name]))

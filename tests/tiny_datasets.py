@@ -49,7 +49,8 @@ def write_tiny(monkeypatch, folder, *names, n_train=400, n_test=200, make=band):
     ]
     n_papers = len(list_datasets())
     monkeypatch.setattr("isokern.data.catalogue.PAPER", tuple(small[:n_papers]))
-    monkeypatch.setattr("isokern.data.catalogue.STAND_INS", tuple(small[n_papers:]))
+    monkeypatch.setattr("isokern.data.catalogue.STAND_INS", tuple(info for info in small[n_papers:] if info.files))
+    monkeypatch.setattr("isokern.data.catalogue.GENERATED", ())
     for info in small:
         if info.name in names:
             *_, stems = info._stems()

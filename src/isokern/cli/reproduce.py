@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -19,6 +19,7 @@ from isokern.experiments import Result, runner
 from isokern.experiments.experiment import Cell, is_stopped
 from isokern.experiments.plan import is_used, make_plan
 from isokern.experiments.report import OUTCOMES, write_report
+from isokern.experiments.worker import Worker
 
 _files, _how_much = panel("Files"), panel("How much")
 _STYLES = {True: "green", False: "red", None: "yellow"}
@@ -32,11 +33,14 @@ Data = Annotated[
 ]
 Out = Annotated[str, _files(help="Folder for the results. Measurements that it already has are not repeated.")]
 Fresh = Annotated[bool, _files("--fresh", help="Delete earlier measurements first.")]
+ReportOnly = Annotated[bool, _files("--report-only", help="Measure nothing; write what earlier measurements give.")]
 Scale = Annotated[str, _how_much(help="quick: samples of rows; full: the paper's sizes.")]
 Datasets = Annotated[
     str | None, _how_much(help="Use only these data sets, by the paper's names, as a,b,c.", show_default=False)
 ]
-Seeds = Annotated[int, _how_much(min=1, help="Number of runs; tables show their mean and range.")]
+Seeds = Annotated[
+    int, _how_much(min=1, help="Number of runs; tables show their mean and range. One if the first takes 10 minutes.")
+]
 TimeLimit = Annotated[
     float | None,
     _how_much(help="Seconds per measurement. Default: 120 at quick scale, 3600 at full scale.", show_default=False),
@@ -49,6 +53,7 @@ def reproduce(
     data: Data = None,
     out: Out = "reproduced",
     fresh: Fresh = False,
+    report_only: ReportOnly = False,
     scale: Scale = "quick",
     datasets: Datasets = None,
     seeds: Seeds = 1,
@@ -57,21 +62,27 @@ def reproduce(
 ) -> None:
     """Reproduce the paper's tables and figures, and compare them with the published numbers.
 
+    An interrupted run resumes. The whole paper takes many hours: isokern reproduce all --scale full --seeds 3
+
     Example: isokern reproduce all --data data --out results
     """
+    if fresh and report_only:
+        raise ValueError("--report-only needs the measurements that --fresh deletes; leave one of them out.")
     plan = make_plan(data, scale=scale, datasets=datasets, n_seeds=seeds, time_limit=time_limit)
     chosen = [experiments.find(one) for one in (experiments.NAMES if name == "all" else [name])]
     if name == "all":
         chosen = [experiment for experiment in chosen if is_used(experiment, plan)]
     done: list[Result] = []
+    options = {"fresh": fresh, "only_report": report_only}
     try:
-        for experiment in chosen:
-            left = [other.name for other in chosen[len(done) + 1 :]]
-            with _progress(experiment.name, left, quiet=quiet) as show:
-                done.append(runner.run(experiment, plan, Path(out), show, fresh=fresh))
-            _print_result(done[-1])
-            if name == "all":
-                write_report(done, plan, Path(out))  # after each experiment, so that an interrupted run has a report
+        with closing(Worker()) as worker:
+            for experiment in chosen:
+                left = [other.name for other in chosen[len(done) + 1 :]]
+                with _progress(experiment.name, left, quiet=quiet) as show:
+                    done.append(runner.run(experiment, plan, Path(out), show, **options, worker=worker))
+                _print_result(done[-1])
+                if name == "all":
+                    write_report(done, plan, Path(out))  # after each experiment, for interrupted runs
     except KeyboardInterrupt:
         print_remark("stopped", f"measurements are kept in {out}; run the same command to resume.", "yellow")
         raise typer.Exit(130) from None

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isokern.checks import one_of
-from isokern.data.datasets import PAPER, STAND_INS, DatasetInfo, find_file, search_folders, stem_of
+from isokern.data.cifar import is_cifar, read_cifar
+from isokern.data.datasets import GENERATED, PAPER, STAND_INS, DatasetInfo, find_file, search_folders, stem_of
+from isokern.data.generated import generate
 from isokern.data.libsvm import read_libsvm
 
 _SPLIT_SEED = 0
@@ -34,7 +36,7 @@ def list_datasets(*, stand_ins: bool = False) -> list[DatasetInfo]:
     Parameters
     ----------
     stand_ins : bool, default=False
-        Whether to add substitutes for some of them, which are smaller or rebuilt, and never downloaded.
+        Whether to add substitutes for some of them, which are smaller, rebuilt or generated, and never downloaded.
 
     Returns
     -------
@@ -51,7 +53,7 @@ def list_datasets(*, stand_ins: bool = False) -> list[DatasetInfo]:
     covertype 464810 116202 54
     ijcnn1 49990 91701 22
     """
-    return [*PAPER, *STAND_INS] if stand_ins else list(PAPER)
+    return [*PAPER, *STAND_INS, *GENERATED] if stand_ins else list(PAPER)
 
 
 def load_dataset(
@@ -71,8 +73,8 @@ def load_dataset(
     name : str
         A name that :func:`list_datasets` lists.
     folder : str or path, default=None
-        The folder with the files of the LIBSVM site, compressed (bz2, xz, gz, zst) or not. None means the folder in
-        the environment variable ISOKERN_DATA, then the cache.
+        The folder with the files of the LIBSVM site, compressed (bz2, xz, gz, zst) or not; for cifar-10 also its own
+        binary files or their archive. None means the folder in the environment variable ISOKERN_DATA, then the cache.
     two_classes : bool, default=True
         Whether labels are 0 and 1: 1 is the larger of two labels or, if there are more, stands for the labels that the
         paper combines to one class. Otherwise, labels are the integers in the files.
@@ -102,11 +104,7 @@ def load_dataset(
     if name not in known:
         raise ValueError(f'name must be one of {one_of(known)}; got "{name}".{did_you_mean(name, known)}')
     info = known[name]
-    paths = info.find(folder) or _fetch_missing(info, folder, download)
-    parts = [_read(info, path, n_jobs) for path in paths]
-    train, test = parts if len(parts) == 2 else _split(info, *parts[0], paths[0])
-    for path, (_, y), n in zip((paths[0], paths[-1]), (train, test), (info.n_train, info.n_test), strict=True):
-        _check_rows(path, len(y), n)
+    train, test = _parts(info, folder, download, n_jobs) if info.files else generate(info)
     labels = [_labels(info, y, train[1], two_classes) for _, y in (train, test)]
     return Dataset(train[0], labels[0], test[0], labels[1], info.name)
 
@@ -115,6 +113,18 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a hint for an error: the most similar known name, or nothing if none is similar."""
     near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
     return f' Did you mean "{near[0]}"?' if near else ""
+
+
+def _parts(info: DatasetInfo, folder: str | os.PathLike[str] | None, may_download: bool, n_jobs: int | None) -> Any:
+    """Return the rows and labels of the training and of the test part."""
+    paths = info.find(folder) or _fetch_missing(info, folder, may_download)
+    parts: list[tuple[Any, Any]] = (
+        [_read(info, path, n_jobs) for path in paths] if not is_cifar(paths) else read_cifar(paths, info.dtype)
+    )
+    train, test = parts if len(parts) == 2 else _split(info, *parts[0], paths[0])
+    for path, (_, y), n in zip((paths[0], paths[-1]), (train, test), (info.n_train, info.n_test), strict=True):
+        _check_rows(path, len(y), n)
+    return train, test
 
 
 def _read(info: DatasetInfo, path: Path, n_jobs: int | None) -> tuple[Any, NDArray[np.float64]]:

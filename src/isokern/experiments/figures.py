@@ -1,11 +1,12 @@
-"""Draw figures with panels for each data set."""
+"""Draw figures with panels for each data set, and the summary of all methods."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from isokern import plotting
+from isokern.experiments import settings
 from isokern.experiments.experiment import Record
 from isokern.experiments.tables import datasets_in, label, mean, select, sizes_in
 
@@ -29,3 +30,37 @@ def draw_means(panel: Any, records: Sequence[Record], axis: str, key: str, **sty
     points = [(size, mean(records, key, **{axis: size})) for size in sizes_in(records, axis)]
     if points:
         panel.plot(*zip(*points, strict=True), **style)
+
+
+_MARKERS = "osD^vP*X<>"
+
+
+def summary(records: Sequence[Record]) -> Any:
+    """Return a figure of accuracy against seconds: all methods of batch, here and as published, on the paper's sets.
+
+    ``records`` are those of batch. Data sets that were not measured show the published numbers alone.
+    """
+    methods = list(dict.fromkeys(record["method"] for record in records))
+    figure, panels = plotting.new_figure(len(settings.DATASETS), 3)
+    figure.set_size_inches(15, 10)
+    for panel, dataset in zip(panels, settings.DATASETS, strict=True):
+        found = select(records, dataset=dataset)
+        for method, marker in zip(methods, _MARKERS, strict=False):
+            look = {"marker": marker, "color": plotting.COLOURS[method], "linestyle": "none", "ms": 8}
+            ours = [mean(found, key, method=method) for key in ("seconds", "accuracy")]
+            numbers = settings.BATCH_PUBLISHED.get(method, {})
+            theirs = [numbers.get(key, {}).get(dataset) for key in ("seconds", "accuracy")]
+            _draw_point(panel, ours, label=method, **look)
+            _draw_point(panel, theirs, mfc="none", alpha=0.6, **look)
+        source = found[0]["source"] if found else None
+        panel.set(title=label(dataset, source), xscale="log", xlabel="seconds", ylabel="accuracy")
+        plotting.plain(panel)
+    plotting.shared_legend(figure, panels)
+    figure.suptitle("Accuracy against the time of training and testing. Filled: measured here. Hollow: published.")
+    return figure
+
+
+def _draw_point(panel: Any, point: Iterable[Any], **look: Any) -> None:
+    """Draw a point if both of its numbers are known; the name of its method joins the legend in any case."""
+    known = [[value] for value in point if isinstance(value, int | float)]
+    panel.plot(*(known if len(known) == 2 else [[], []]), **look)

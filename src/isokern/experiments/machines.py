@@ -71,19 +71,23 @@ def train_libsvm(kernel: Kernel, data: Dataset) -> Measurements:
     return {"n_learned": len(data.y_train), "accuracy": n_correct / len(data.y_test), **watch.seconds()}
 
 
-def train_liblinear(feature_map: Any, data: Dataset, seed: int) -> Measurements:
-    """Train LIBLINEAR, with its own defaults, on a feature map, and test it."""
+def train_liblinear(feature_map: Any, data: Dataset, seed: int, C: float) -> Measurements:
+    """Train LIBLINEAR on a feature map, and test it."""
     watch = Stopwatch()
     train, test = feature_map.fit_transform(data.X_train), feature_map.transform(data.X_test)
     mapping, watch = watch.seconds("map_"), Stopwatch()
-    machine = LinearSVC(tol=settings.LIBLINEAR_TOLERANCE, random_state=seed).fit(train, data.y_train)
+    machine = _liblinear(seed, C).fit(train, data.y_train)
     accuracy = float(machine.score(test, data.y_test))
     return {"n_columns": int(train.shape[1]), "accuracy": accuracy, **watch.seconds(), **mapping}
 
 
-def linear_machine(kernel: IsolationKernel, seed: int) -> IKSVC:
+def _liblinear(seed: int, C: float) -> LinearSVC:
+    return LinearSVC(C=C, tol=settings.LIBLINEAR_TOLERANCE, random_state=seed)
+
+
+def linear_machine(kernel: IsolationKernel, seed: int, C: float = 1.0) -> IKSVC:
     """Return an unfitted machine for LIBLINEAR's problem on the cells of a kernel."""
-    return IKSVC(kernel=kernel, C=1.0, tol=settings.LIBLINEAR_TOLERANCE, random_state=seed)
+    return IKSVC(kernel=kernel, C=C, tol=settings.LIBLINEAR_TOLERANCE, random_state=seed)
 
 
 def cells_accuracy(machine: Any, cells: NDArray[Any], y: NDArray[np.int64]) -> float:
@@ -101,7 +105,7 @@ def non_negative(data: Dataset) -> Dataset:
 
 def laplacian_psi(data: Dataset, plan: Plan, seed: int) -> int:
     """Return the psi whose Laplacian kernel, with lambda = ln(psi)/d, is the most accurate with LIBSVM."""
-    X, y = search_rows(data.X_train, data.y_train, plan)
+    X, y = search_rows(data.X_train, data.y_train, plan, is_slow=True)
     # Every Laplacian kernel is a power of any other, so one matrix serves all psi.
     gamma = gamma_from_data("laplacian", X, np.random.RandomState(seed))
     base = named_kernel("laplacian", gamma)(X, X)
@@ -114,8 +118,8 @@ def laplacian_psi(data: Dataset, plan: Plan, seed: int) -> int:
 
 
 @cache  # several cells and both experiments need it
-def isolation_psi(source: str, plan: Plan, seed: int) -> int:
-    """Return the psi with which the machine on Voronoi cells is the most accurate."""
+def isolation_choice(source: str, plan: Plan, seed: int) -> tuple[int, float]:
+    """Return psi and C with which the machine on Voronoi cells is the most accurate: psi with C = 1, then C."""
     data = load_rows({"dataset": source, "seed": seed}, plan)
     X, y = search_rows(data.X_train, data.y_train, plan)
     folds = StratifiedKFold(settings.N_FOLDS)
@@ -123,4 +127,29 @@ def isolation_psi(source: str, plan: Plan, seed: int) -> int:
     sizes = [psi for psi in settings.N_CELLS_SEARCHED[plan.scale] if psi <= n_least]
     machine = linear_machine(voronoi_kernel(sizes[0], seed), seed)
     search = GridSearchCV(machine, {"kernel__n_cells": sizes}, cv=folds, refit=False).fit(X, y)
-    return search.best_params_["kernel__n_cells"]
+    psi = search.best_params_["kernel__n_cells"]
+    kernel = voronoi_kernel(psi, seed).fit(X)
+    cells = kernel.apply(X)
+
+    def accuracy(C: float, train: Any, test: Any) -> float:
+        return cells_accuracy(linear_machine(kernel, seed, C).fit_cells(cells[train], y[train]), cells[test], y[test])
+
+    return psi, _best_cost(accuracy, cells, y, plan)
+
+
+def liblinear_cost(X: Any, y: NDArray[np.int64], plan: Plan, seed: int) -> float:
+    """Return the C with which LIBLINEAR is the most accurate on the rows of a feature map."""
+    X, y = search_rows(X, y, plan)
+
+    def accuracy(C: float, train: Any, test: Any) -> float:
+        return float(_liblinear(seed, C).fit(X[train], y[train]).score(X[test], y[test]))
+
+    return _best_cost(accuracy, X, y, plan)
+
+
+def _best_cost(accuracy: Callable[[float, Any, Any], float], X: Any, y: NDArray[np.int64], plan: Plan) -> float:
+    """Return the smallest C of those with the highest accuracy in cross-validation."""
+    costs, folds = settings.COSTS_SEARCHED[plan.scale], list(StratifiedKFold(settings.N_FOLDS).split(X, y))
+    if len(costs) == 1:
+        return costs[0]
+    return costs[int(np.argmax([np.mean([accuracy(C, *fold) for fold in folds]) for C in costs]))]

@@ -19,15 +19,17 @@ from isokern.experiments.experiment import Cell, Plan
 
 def load_rows(cell: Cell, plan: Plan, max_rows: settings.MaxRows = settings.ROWS) -> Dataset:
     """Return a cell's data set with two classes and rows shuffled by its seed; at quick scale a sample of them."""
-    data, rng = load_whole(cell, plan), np.random.default_rng(cell["seed"])
-    sizes = zip((data.y_train, data.y_test), max_rows[plan.scale], strict=True)
-    train, test = (rng.permutation(len(y))[:n] for y, n in sizes)
+    load, source = _load_sample if plan.is_quick else _load_shuffled, cell.get("source", cell["dataset"])
+    return load(str(source), plan.folder, cell["seed"], *max_rows[plan.scale])
+
+
+def _load_shuffled(name: str, folder: Path | None, seed: int, n_train: int | None, n_test: int | None) -> Dataset:
+    data, rng = _load(name, folder), np.random.default_rng(seed)
+    train, test = (rng.permutation(len(y))[:n] for y, n in ((data.y_train, n_train), (data.y_test, n_test)))
     return Dataset(data.X_train[train], data.y_train[train], data.X_test[test], data.y_test[test], data.name)
 
 
-def load_whole(cell: Cell, plan: Plan) -> Dataset:
-    """Return a cell's data set with two classes, all rows in the order of the files."""
-    return _load(cell.get("source", cell["dataset"]), plan.folder)
+_load_sample = lru_cache(maxsize=None)(_load_shuffled)  # samples are small, and most experiments use the same
 
 
 @lru_cache(maxsize=1)  # the cells of a data set follow one another

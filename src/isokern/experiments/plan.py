@@ -11,7 +11,7 @@ from isokern.checks import is_integer, is_number, one_of
 from isokern.data import list_datasets
 from isokern.data.catalogue import did_you_mean
 from isokern.experiments.experiment import Cell, Experiment, Plan
-from isokern.experiments.settings import DATASETS, TIME_LIMITS
+from isokern.experiments.settings import BATCH_DATASETS, GENERATED, TIME_LIMITS
 
 Axis = Iterable[Any] | Mapping[str, Iterable[Any]]  # values, or values by scale
 
@@ -46,9 +46,9 @@ def _dataset_names(datasets: str | Iterable[str] | None) -> tuple[str, ...] | No
         raise ValueError("datasets must be None or at least one name; got none.")
     stands_for = {info.name: info.stands_for for info in list_datasets(stand_ins=True)}
     for name in names:
-        if name not in DATASETS:
-            hint = did_you_mean(stands_for.get(name) or name, DATASETS)
-            raise ValueError(f'datasets must be among {one_of(DATASETS)}; got "{name}".{hint}')
+        if name not in BATCH_DATASETS:
+            hint = did_you_mean(stands_for.get(name) or name, BATCH_DATASETS)
+            raise ValueError(f'datasets must be among {one_of(BATCH_DATASETS)}; got "{name}".{hint}')
     return names
 
 
@@ -58,18 +58,32 @@ def is_used(experiment: Experiment, plan: Plan) -> bool:
 
 
 def available(plan: Plan, names: Iterable[str]) -> dict[str, str | None]:
-    """Return for each data set that a plan asks for what is available: itself, its stand-in or None."""
+    """Return for each data set that a plan asks for what is available: itself, its stand-in or None.
+
+    Generated data sets have the paper's sizes, so quick scale leaves them out.
+    """
     known = list_datasets(stand_ins=True)
     found: dict[str, str | None] = {}
     for name in names:
-        if plan.datasets is None or name in plan.datasets:
+        is_wanted = plan.datasets is None or name in plan.datasets
+        if is_wanted and not (plan.is_quick and name in GENERATED):
             candidates = (info for info in known if name in (info.name, info.stands_for))
-            found[name] = next((info.name for info in candidates if info.find(plan.folder)), None)
+            found[name] = next((info.name for info in candidates if info.find(plan.folder) is not None), None)
     return found
 
 
-def grid(datasets: tuple[str, ...], *, n_seeds: int | None = None, **axes: Axis) -> Callable[[Plan], list[Cell]]:
-    """Return a function of a plan that lists a cell for each available data set, seed and combination of the axes."""
+def grid(
+    datasets: tuple[str, ...],
+    *,
+    n_seeds: int | None = None,
+    search: Callable[[Cell], str | None] = lambda cell: None,
+    **axes: Axis,
+) -> Callable[[Plan], list[Cell]]:
+    """Return a function of a plan that lists a cell for each available data set, seed and combination of the axes.
+
+    At full scale, ``search`` marks cells with how their parameters are chosen, so that the records of cells for which
+    this has changed do not count any more.
+    """
 
     def cells(plan: Plan) -> list[Cell]:
         found: list[Cell] = [{"seed": seed} for seed in range(n_seeds or plan.n_seeds)]
@@ -79,6 +93,7 @@ def grid(datasets: tuple[str, ...], *, n_seeds: int | None = None, **axes: Axis)
         for name, axis in axes.items():
             values = axis[plan.scale] if isinstance(axis, Mapping) else axis
             found = [cell | {name: value} for cell in found for value in values]
-        return found
+        marks = [None if plan.is_quick else search(cell) for cell in found]
+        return [cell | ({"search": mark} if mark else {}) for cell, mark in zip(found, marks, strict=True)]
 
     return cells

@@ -12,13 +12,14 @@ import isokern
 from isokern.data import list_datasets
 from isokern.experiments.experiment import Cell, Plan, Record, is_out_of_time, is_stopped
 from isokern.experiments.plan import available
+from isokern.system import processor
 
 
 class Records:
     """The records of an experiment: a file with a line of JSON for each measurement; the last line of a cell counts.
 
-    A line is valid for one cell, scale, set of data files and version of the library. With ``path=None`` nothing is
-    kept; ``fresh`` deletes the file first.
+    A line is valid for one cell, scale, set of data files and release of the library, or a development version of it.
+    With ``path=None`` nothing is kept; ``fresh`` deletes the file first.
     """
 
     def __init__(self, path: Path | None, plan: Plan, *, fresh: bool = False) -> None:
@@ -34,13 +35,25 @@ class Records:
         line = self._lines.get(_key(self._line(cell)))
         return None if line is None or self._must_repeat(line) else _record(line)
 
-    def add(self, cell: Cell, result: dict[str, Any]) -> Record:
-        """Append a measurement to the file and return the record."""
-        text = json.dumps(self._line(cell) | {"result": result}, default=_plain)
+    def latest(self, cell: Cell) -> Record | None:
+        """Return the record of a cell, if there is one, even if the cell should be measured again."""
+        line = self._lines.get(_key(self._line(cell)))
+        return None if line is None else _record(line)
+
+    def about(self, cell: Cell, key: str, default: Any) -> Any:
+        """Return the "machine" or the "cell_seconds" of a cell's measurement, or the default if it is not known."""
+        return self._lines.get(_key(self._line(cell)), {}).get(key, default)
+
+    def add(self, cell: Cell, result: dict[str, Any], seconds: float = 0.0) -> Record:
+        """Append a measurement, which took some seconds with all that it needs, to the file and return the record."""
+        about = {"machine": processor(), "cell_seconds": round(seconds, 1)}
+        text = json.dumps(self._line(cell) | about | {"result": result}, default=_plain)
         if self._path is not None:
             with open(self._path, "a", encoding="utf-8") as file:
                 file.write(text + "\n")
-        return _record(json.loads(text))
+        line = json.loads(text)
+        self._lines[_key(line)] = line
+        return _record(line)
 
     def _line(self, cell: Cell) -> dict[str, Any]:
         return {
@@ -64,7 +77,8 @@ def _record(line: dict[str, Any]) -> Record:
 
 
 def _key(line: dict[str, Any]) -> str:
-    return json.dumps([line[name] for name in ("cell", "scale", "files", "version")], sort_keys=True, default=_plain)
+    release = str(line["version"]).partition(".dev")[0]
+    return json.dumps([line["cell"], line["scale"], line["files"], release], sort_keys=True, default=_plain)
 
 
 def _fingerprint(dataset: str | None, plan: Plan) -> str:

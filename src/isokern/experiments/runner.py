@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
 from isokern.checks import one_of
 from isokern.experiments.experiment import Cell, Experiment, Plan, Record, Result
+from isokern.experiments.measuring import Stopwatch
 from isokern.experiments.plan import available, is_used
 from isokern.experiments.records import Records
 from isokern.experiments.report import write
+from isokern.experiments.settings import SEEDS_SECONDS
 from isokern.experiments.worker import StoppedError, Worker
 
 # Called with the number of finished cells, the number of all cells, and the next cell or, at the end, None.
@@ -25,24 +27,34 @@ def run(
     on_progress: Progress = lambda n_done, n_cells, cell: None,
     *,
     fresh: bool = False,
+    only_report: bool = False,
+    worker: Worker | None = None,
 ) -> Result:
     """Run an experiment, write its files to ``<out>/<name>`` unless ``out`` is None, and return the result.
 
     The file ``records.jsonl`` there keeps the records; ``fresh`` deletes it first. A cell with a record is not measured
-    again unless it was stopped; after a timeout, only with a larger time limit.
+    again unless it was stopped; after a timeout, only with a larger time limit. Seeds after the first are left out if
+    the first took long. With ``only_report``, nothing is measured. A ``worker`` that several experiments share reads
+    samples of the data once.
     """
     if not is_used(experiment, plan):
         known, got = one_of(experiment.datasets), ", ".join(plan.datasets or ())
         raise ValueError(f"datasets must include one of {experiment.name}'s: {known}; got {got}.")
     kept = Records(None if out is None else out / experiment.name / "records.jsonl", plan, fresh=fresh)
-    cells = experiment.cells(plan)
-    records = []
-    with closing(Worker()) as worker:
+    cells, records = experiment.cells(plan), []
+    with nullcontext(worker) if worker else closing(Worker()) as measuring:
         for n_done, cell in enumerate(cells):
             on_progress(n_done, len(cells), cell)
-            records.append(kept.find(cell) or kept.add(cell, _measure(worker, experiment, cell, plan)))
+            if cell.get("seed") and kept.about(cell | {"seed": 0}, "cell_seconds", 0.0) > SEEDS_SECONDS:
+                continue
+            record = kept.latest(cell) if only_report else kept.find(cell)
+            if record is None and not only_report:
+                watch = Stopwatch()
+                record = kept.add(cell, _measure(measuring, experiment, cell, plan), watch.elapsed)
+            records += [] if record is None else [record]
     on_progress(len(cells), len(cells), None)
-    result = conclude(experiment, records, plan)
+    machines = {(cell.get("dataset", ""), kept.about(cell, "machine", "")) for cell in cells}
+    result = conclude(experiment, records, plan, tuple(sorted(pair for pair in machines if pair[1])))
     if out is not None:
         write(result, out)
     return result
@@ -55,7 +67,9 @@ def _measure(worker: Worker, experiment: Experiment, cell: Cell, plan: Plan) -> 
         return {"stopped": str(reason)}
 
 
-def conclude(experiment: Experiment, records: list[Record], plan: Plan) -> Result:
+def conclude(
+    experiment: Experiment, records: list[Record], plan: Plan, machines: tuple[tuple[str, str], ...] = ()
+) -> Result:
     """Return the result that records give."""
     sources = available(plan, experiment.datasets)
     return Result(
@@ -67,6 +81,7 @@ def conclude(experiment: Experiment, records: list[Record], plan: Plan) -> Resul
         figure=_draw(experiment, records),
         missing=tuple(name for name, source in sources.items() if source is None),
         notes=experiment.notes,
+        machines=machines,
     )
 
 

@@ -122,10 +122,15 @@ def label(name: str, source: str | None) -> str:
 
 
 def shown(records: Sequence[Record], key: str, plan: Plan) -> Any:
-    """Return the table cell of records that differ in their seeds; a stopped run shows "-", its seconds "> limit"."""
+    """Return the table cell of records that differ in their seeds; a stopped run shows "-", its seconds "> limit".
+
+    What the whole would have taken follows in brackets, marked as extrapolated by "~".
+    """
     if any(map(is_stopped, records)):
         limits = [record.get("time_limit", plan.time_limit) for record in records if is_out_of_time(record)]
-        return f"> {min(limits):g} s" if key == "seconds" and limits else "-"
+        expected = mean(records, "expected_seconds")
+        whole = f" (~{seconds_text(expected)} s)" if expected else ""
+        return f"> {min(limits):g} s{whole}" if key == "seconds" and limits else "-"
     return with_range(records, key)
 
 
@@ -154,7 +159,10 @@ def _all_notes(
         n_train, n_test = max_rows["quick"]
         lines.append(f"Quick scale: at most {n_train:,} training and {n_test:,} test rows of each data set.")
     if plan.n_seeds > 1:
-        lines.append(f"Means over {plan.n_seeds} seeds; the range is in brackets.")
+        lines.append(
+            f"Means over {plan.n_seeds} seeds; the range is in brackets. Cells whose first seed took more than "
+            f"{settings.SEEDS_SECONDS / 60:g} minutes, with the search, have one seed."
+        )
     lines.append(f"Times are wall-clock times with {settings.N_THREADS} threads; the paper's are CPU seconds.")
     return (*lines, *(line for note in notes for line in note(records, plan)))
 
@@ -162,29 +170,50 @@ def _all_notes(
 def stand_in_notes(plan: Plan, datasets: tuple[str, ...]) -> list[str]:
     """Return a line for each data set that is not the paper's file."""
     described = {info.name: info.note for info in list_datasets(stand_ins=True)}
-    return [
-        f"{label(name, source)} is not the paper's file: {described[source]}"
-        for name, source in available(plan, datasets).items()
-        if source not in (None, name)
-    ]
+    lines = []
+    for name, source in available(plan, datasets).items():
+        if source in settings.GENERATED:
+            papers = name.removesuffix("-generated")
+            lines.append(
+                f"{name} is generated, with the size of {papers}: its times count, its accuracies say nothing about "
+                f"{papers}. {described[source]}"
+            )
+        elif source not in (None, name):
+            lines.append(f"{label(name, source)} is not the paper's file: {described[source]}")
+    return lines
 
 
 def search_note(records: Sequence[Record], plan: Plan) -> list[str]:
     """Return how psi was chosen."""
-    return [
+    most, few = settings.CROSS_VALIDATION_ROWS[plan.scale], settings.SLOW_CROSS_VALIDATION_ROWS[plan.scale]
+    rows = f"{f'at most {most:,}' if most else 'all'} training rows (OGD, AdaRaker and SVM, which take long: {few:,})"
+    lines = [
         f"psi was chosen from {', '.join(map(str, settings.N_CELLS_SEARCHED[plan.scale]))} by {settings.N_FOLDS}-fold "
-        f"cross-validation on at most {settings.CROSS_VALIDATION_ROWS[plan.scale]:,} training rows. Isolation Kernels "
-        "skip a psi above the number of rows in a fold. Times exclude this search."
+        f"cross-validation on {rows}. Isolation Kernels skip a psi above the number of rows in a fold. Times exclude "
+        "this search."
     ]
+    if any(dataset in settings.GENERATED for dataset in datasets_in(records)):
+        lines.append(f"On generated rows psi is {settings.GENERATED_CELLS}, without a search.")
+    return lines
 
 
 def stopped_notes(rows: str) -> Note:
     """Return a note on runs that stopped themselves; ``rows`` is the key of the number of all rows."""
-    return lambda records, plan: [
-        f"{record['method']} on {record['dataset']}, seed {record['seed']}, stopped at the time limit after "
-        f"{record['stopped_at_row']:,} of {record[rows]:,} rows."
-        for record in having(records, "stopped_at_row")
-    ]
+
+    def note(records: Sequence[Record], plan: Plan) -> list[str]:
+        return [_stopped_note(record, rows) for record in having(records, "stopped_at_row")]
+
+    return note
+
+
+def _stopped_note(record: Record, rows: str) -> str:
+    axis = f", size {record['size']:,}" if "size" in record else ""
+    expected = record.get("expected_seconds")
+    whole = f"; all would take about {seconds_text(expected)} s, extrapolated by a power law" if expected else ""
+    return (
+        f"{record['method']} on {record['dataset']}{axis}, seed {record['seed']}, stopped at the time limit after "
+        f"{record['stopped_at_row']:,} of {record[rows]:,} rows{whole}."
+    )
 
 
 def _better_rivals(

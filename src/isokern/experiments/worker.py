@@ -15,7 +15,7 @@ from isokern.experiments.experiment import Cell, Plan
 from isokern.experiments.settings import N_THREADS
 from isokern.system import check_pipes_are_inherited
 
-GRACE = 10.0  # seconds beyond the limit: for reading data, and for measurements that watch the clock themselves
+GRACE = 60.0  # seconds beyond the limit: for reading data, and for measurements that watch the clock themselves
 
 _CODE = "from isokern.experiments.worker import serve; serve({})"
 

@@ -15,6 +15,8 @@ COLOURS = {
     "IK_i-OGD": "#0072B2",
     "IK_i-OGD, uncapped": "#56B4E9",
     "IK_a-OGD": "#1B2A5E",
+    "IKOGDClassifier()": "#009E73",
+    "AdaptiveIKClassifier()": "#004D38",
     "IK-OGD(dual)": "#882255",
     "IK-OGD(naive)": "#882255",
     "OGD, lambda from data": "#8A3D00",
@@ -34,7 +36,13 @@ COLOURS = {
 }
 
 # Methods of similar colour also differ in their lines.
-_DASHES = {"IK_i-OGD, uncapped": "--", "IK_a-OGD": "-.", "OGD, lambda from data": ":", "NOGD, lambda from data": ":"}
+_DASHES = {
+    "IK_i-OGD, uncapped": "--",
+    "IK_a-OGD": "-.",
+    "AdaptiveIKClassifier()": "--",
+    "OGD, lambda from data": ":",
+    "NOGD, lambda from data": ":",
+}
 
 _LEGEND_INCHES = 2.4  # width of a legend entry
 

@@ -15,10 +15,20 @@ from isokern.experiments.claims import Claim, Ends, Outcome, by_ends, by_means
 from isokern.experiments.experiment import Cell, Experiment, Plan, Record, is_out_of_time
 from isokern.experiments.figures import dataset_panels, draw_means
 from isokern.experiments.measuring import Laps, Stopwatch
-from isokern.experiments.methods import PAPERS_PASS, choose
-from isokern.experiments.paper.streams import IsOver, Stream, initial_note, load_stream, shuffled_rows
+from isokern.experiments.methods import PAPERS_PASS, choose, searches_all_rows
+from isokern.experiments.paper.streams import Stream, initial_note, load_stream, shuffled_rows
 from isokern.experiments.plan import grid
-from isokern.experiments.tables import by_axis, comparison, having, mean, search_note, select, stopped_notes
+from isokern.experiments.stopping import IsOver, Mark, expected_seconds
+from isokern.experiments.tables import (
+    by_axis,
+    comparison,
+    having,
+    mean,
+    search_note,
+    seconds_text,
+    select,
+    stopped_notes,
+)
 from isokern.learners import IKOGDClassifier
 
 
@@ -34,14 +44,14 @@ _DUAL_FORMS = {"IK-OGD": "primal", "IK-OGD(dual)": "dual"}
 def measure_primal_dual(cell: Cell, plan: Plan) -> dict[str, Any]:
     """Learn the initial set and follow the stream; time mapping, predicting and learning separately."""
     clock, stream = Stopwatch(), load_stream(cell, plan)
-    chosen, _ = choose("IK_i-OGD", *stream.initial, plan, cell["seed"])
-    laps = Laps()
+    chosen, _ = choose("IK_i-OGD", *stream.initial, plan, cell)
+    laps, marks = Laps(), [(0, 0.0)]
     with laps.of("map"):
         trees = _capped_trees(chosen["n_cells"], cell["seed"]).fit(stream.initial[0])
     learner = IKOGDClassifier(kernel=trees, evaluation=_DUAL_FORMS[cell["method"]], **PAPERS_PASS)
-    stopped_at_row = _time_parts(learner, trees, stream, laps, lambda: clock.has_passed(plan.time_limit))
-    spent = laps.seconds
-    total = spent["map"] + spent["predict"] + spent["learn"]
+    is_over = partial(clock.has_passed, plan.time_limit)
+    has_ended = _time_parts(learner, trees, stream, laps, marks=marks, is_over=is_over)
+    spent, total = laps.seconds, marks[-1][1]
     while_learning = min(spent["learn"], spent["score while learning"])
     return {
         "seconds": total,
@@ -52,17 +62,20 @@ def measure_primal_dual(cell: Cell, plan: Plan) -> dict[str, Any]:
         "share": (spent["predict"] + while_learning) / total,
         "chosen": chosen["n_cells"],
         "n_support": learner.n_support_,
-        "stopped_at_row": stopped_at_row,
+        "stopped_at_row": None if has_ended else marks[-1][0],
+        "expected_seconds": None if has_ended else expected_seconds(marks, len(stream.y)),
         "n_rows": len(stream.y),
     }
 
 
-def _time_parts(learner: Any, trees: IsolationKernel, stream: Stream, laps: Laps, is_over: IsOver) -> int | None:
-    """Predict and learn, and return the row at which time was over, if it was."""
-    n_learned = 0
+def _time_parts(
+    learner: Any, trees: IsolationKernel, stream: Stream, laps: Laps, *, marks: list[Mark], is_over: IsOver
+) -> bool:
+    """Predict and learn, add a mark after each block, and return whether time sufficed."""
     for X, y in chain(blocks(*stream.initial, stream.block_rows), stream.blocks()):
+        n_learned = marks[-1][0]
         if n_learned and is_over():
-            return n_learned
+            return False
         with laps.of("map"):
             cells = trees.apply(X)
         if n_learned >= stream.n_initial:
@@ -76,8 +89,8 @@ def _time_parts(learner: Any, trees: IsolationKernel, stream: Stream, laps: Laps
             learner.set_params(n_jobs=None)
         with laps.of("learn"):
             learner.partial_fit_cells(cells, y)
-        n_learned += len(y)
-    return None
+        marks.append((n_learned + len(y), sum(laps.seconds[part] for part in ("map", "predict", "learn"))))
+    return True
 
 
 def _compare_forms(key: str, judge: Callable[[float, float], Outcome], records: Sequence[Record]) -> dict[str, Outcome]:
@@ -89,14 +102,20 @@ def _compare_forms(key: str, judge: Callable[[float, float], Outcome], records: 
         might_hold = judge(mean(primal, key) or 0.0, math.inf)[0]
         if any(map(is_out_of_time, primal)) or (is_cut and might_hold and not holds):
             continue
-        outcomes[dataset] = holds, numbers + (", dual form stopped" if is_cut else "")
+        expected = mean(dual, "expected_seconds")
+        whole = f"; about {seconds_text(expected)} s in all, extrapolated" if expected else ""
+        outcomes[dataset] = holds, numbers + (f", dual form stopped{whole}" if is_cut else "")
     return outcomes
 
 
 PRIMAL_DUAL = Experiment(
     name="primal-dual",
     title="The prediction function in its primal and in its dual form",
-    cells=grid(settings.PRIMAL_DUAL_DATASETS, method=list(_DUAL_FORMS)),
+    cells=grid(
+        settings.PRIMAL_DUAL_DATASETS,
+        search=lambda cell: searches_all_rows(cell | {"method": "IK_i-OGD"}),
+        method=list(_DUAL_FORMS),
+    ),
     measure=measure_primal_dual,
     table=comparison(
         settings.PRIMAL_DUAL_DATASETS,
@@ -126,6 +145,7 @@ PRIMAL_DUAL = Experiment(
                     f"{dual:.1%} down to {primal:.1%}",
                 ),
             ),
+            is_of_cost=True,
         ),
         Claim(
             "The primal form reduces the total time by orders of magnitude",
@@ -135,6 +155,7 @@ PRIMAL_DUAL = Experiment(
                 "seconds",
                 lambda primal, dual: (dual >= settings.PRIMAL_DUAL_RATIO * primal, f"{dual / primal:.3g} times"),
             ),
+            is_of_cost=True,
         ),
     ),
     datasets=settings.PRIMAL_DUAL_DATASETS,
@@ -241,12 +262,14 @@ DOT_PRODUCT = Experiment(
             "the ratio of total times is larger at the largest psi than at the smallest, and at least "
             f"{settings.DOT_PRODUCT_RATIO}",
             _compare_dot_products,
+            is_of_cost=True,
         ),
         Claim(
             "The time of the efficient dot product does not depend on psi",
             "the time to predict and learn, without mapping, at the largest psi is at most "
             f"{settings.DOT_PRODUCT_GROWTH} times that at the smallest",
             by_ends(_judge_growth, "psi", ("IK-OGD", "learn")),
+            is_of_cost=True,
         ),
     ),
     draw=lambda records: dataset_panels(having(records, "total"), 1, _draw_times),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isokern import plotting
-from isokern.data import blocks, list_datasets
+from isokern.data import blocks
 from isokern.data.rebatching import joined
 from isokern.evaluation import Prequential
 from isokern.experiments import settings
@@ -17,13 +17,12 @@ from isokern.experiments.claims import Claim, by_means, not_less_accurate
 from isokern.experiments.experiment import Cell, Experiment, Plan, Record, is_stopped
 from isokern.experiments.figures import dataset_panels
 from isokern.experiments.measuring import Stopwatch, load_rows
-from isokern.experiments.methods import METHODS, choose
+from isokern.experiments.methods import METHODS, choose, searches_all_rows
 from isokern.experiments.plan import grid
 from isokern.experiments.settings import FROM_DATA
+from isokern.experiments.stopping import IsOver, Mark, expected_seconds
 from isokern.experiments.tables import comparison, search_note, select, stopped_notes
 from isokern.learners import IKOGDClassifier
-
-IsOver = Callable[[], bool]
 
 
 class Stream(NamedTuple):
@@ -59,7 +58,7 @@ def shuffled_rows(cell: Cell, plan: Plan) -> Stream:
 def load_stream(cell: Cell, plan: Plan) -> Stream:
     """Return the same with a smaller initial set at quick scale and for stand-ins, which have few other rows."""
     stream = shuffled_rows(cell, plan)
-    if not plan.is_quick and cell["source"] in {info.name for info in list_datasets()}:
+    if not plan.is_quick and cell["source"] == cell["dataset"]:
         return stream
     return stream._replace(n_initial=round(settings.INITIAL_SHARE * len(stream.y)))
 
@@ -82,9 +81,10 @@ ONLINE_METHODS = [name for name in METHODS if name != "AdaRaker"]  # the paper r
 def measure_online(cell: Cell, plan: Plan) -> dict[str, Any]:
     """Choose psi on the initial set, train the first model, then predict and learn block by block."""
     clock, stream = Stopwatch(), load_stream(cell, plan)
-    chosen, cv_seconds = choose(cell["method"], *stream.initial, plan, cell["seed"])
+    chosen, cv_seconds = choose(cell["method"], *stream.initial, plan, cell)
     learner, watch = METHODS[cell["method"]].make(cell["seed"], **chosen), Stopwatch()
-    steps, has_ended = _follow(learner, stream, watch, lambda: clock.has_passed(plan.time_limit))
+    marks: list[Mark] = [(0, 0.0)]
+    steps, has_ended = _follow(learner, stream, watch, marks, lambda: clock.has_passed(plan.time_limit))
     n_done = int(steps[-1][0]) if steps else 0
     return {
         **watch.seconds(),
@@ -93,9 +93,10 @@ def measure_online(cell: Cell, plan: Plan) -> dict[str, Any]:
         "curve": thinned([list(step[:3]) for step in steps]),
         "n_done": n_done,
         "stopped_at_row": None if has_ended else n_done,
+        "expected_seconds": None if has_ended else expected_seconds(marks, len(stream.y)),
         "growth": growth([step[3] for step in steps]),
         "chosen": chosen.get("n_cells"),
-        "n_support": learner.n_support_,
+        "n_support": getattr(learner, "n_support_", None),
         "n_initial": stream.n_initial,
         "n_stream": len(stream.y) - stream.n_initial,
         "block_rows": stream.block_rows,
@@ -103,11 +104,14 @@ def measure_online(cell: Cell, plan: Plan) -> dict[str, Any]:
 
 
 def _follow(
-    learner: Any, stream: Stream, watch: Stopwatch, is_over: IsOver
+    learner: Any, stream: Stream, watch: Stopwatch, marks: list[Mark], is_over: IsOver
 ) -> tuple[list[tuple[float, float, float, float]], bool]:
-    """Return rows, accuracy and seconds so far and seconds per row for each block, and whether time sufficed."""
+    """Return rows, accuracy and seconds so far and seconds per row for each block, and whether time sufficed.
+
+    ``marks`` are added also for the rows of the initial set.
+    """
     steps: list[tuple[float, float, float, float]] = []
-    if not _learn_initial(learner, stream, is_over):
+    if not _learn_initial(learner, stream, watch, marks, is_over):
         return steps, False
     run = Prequential(learner, protocol="blocks")
     for X, y in stream.blocks():
@@ -117,23 +121,24 @@ def _follow(
         step = run.step(X, y)
         assert step.accuracy is not None  # it is None for regressors only
         steps.append((step.n_seen, step.accuracy, watch.elapsed, (watch.elapsed - before) / len(y)))
+        marks.append((marks[-1][0] + len(y), watch.elapsed))
     return steps, True
 
 
-def _learn_initial(learner: Any, stream: Stream, is_over: IsOver) -> bool:
+def _learn_initial(learner: Any, stream: Stream, watch: Stopwatch, marks: list[Mark], is_over: IsOver) -> bool:
     """Train the first model, and return whether time sufficed.
 
     The Isolation Kernel's map needs the whole initial set at once; rivals learn it in blocks, so that they can stop.
     """
     if isinstance(learner, IKOGDClassifier):
         learner.fit(*stream.initial)
+        marks.append((stream.n_initial, watch.elapsed))
         return True
-    first, *others = blocks(*stream.initial, settings.BLOCK_ROWS)
-    learner.fit(*first)
-    for block in others:
-        if is_over():
+    for X, y in blocks(*stream.initial, settings.BLOCK_ROWS):
+        if marks[-1][0] and is_over():
             return False
-        learner.partial_fit(*block)
+        (learner.partial_fit if marks[-1][0] else learner.fit)(X, y)
+        marks.append((marks[-1][0] + len(y), watch.elapsed))
     return True
 
 
@@ -180,7 +185,7 @@ def _draw_curves(panel: Any, runs: Sequence[Record], place: int, title: str, yla
 ONLINE = Experiment(
     name="online",
     title="Accuracy and time along the stream",
-    cells=grid(settings.ONLINE_DATASETS, method=ONLINE_METHODS),
+    cells=grid(settings.ONLINE_DATASETS, search=searches_all_rows, method=ONLINE_METHODS),
     measure=measure_online,
     table=comparison(
         settings.ONLINE_DATASETS,
@@ -207,6 +212,7 @@ ONLINE = Experiment(
                 ("IK_i-OGD", "growth"),
                 ("OGD", "growth"),
             ),
+            is_of_cost=True,
         ),
     ),
     draw=lambda records: dataset_panels(select(records, seed=0), 2, _draw_stream),
