@@ -83,7 +83,9 @@ MODELS = {
     "linear and cells": lambda: IKOGDClassifier(n_scales=2, linear=True, schedule="adagrad", **FEW).fit(
         far(numbers()), kinds()
     ),
-    "linear alone": lambda: IKOGDClassifier(**FEW).fit(numbers(d=30), numbers(d=30).sum(axis=1) > 0),
+    "linear alone": lambda: IKOGDClassifier(column_weights=None, **FEW).fit(
+        numbers(d=30), numbers(d=30).sum(axis=1) > 0
+    ),
     "sparse rows": lambda: IKOGDClassifier(linear=True, schedule="adagrad", **FEW).fit(
         sparse.csr_array(np.maximum(numbers(), 0)), sides()
     ),

@@ -129,7 +129,7 @@ def test_many_integers_that_come_late_look_like_a_regression():
         model.partial_fit(X, y)
 
 
-LAST_ONES = {"a winner": {"linear": True}, "no race": {"schedule": "adagrad"}}
+LAST_ONES = {"a winner": {"linear": True, "column_weights": None}, "no race": {"schedule": "adagrad"}}
 
 
 @every("options", LAST_ONES)
