@@ -10,7 +10,7 @@ from sklearn.base import clone
 import isokern
 import reference
 from isokern import IKSVC, IKOGDClassifier, IKOGDRegressor, IsolationKernel, _core
-from isokern.learners.column_weights import learned_weights
+from isokern.learners.column_weights import _error, learned_weights
 from isokern.partitionings import IsolationTrees
 from test_growth import rows_of
 
@@ -148,6 +148,26 @@ def test_columns_that_tell_the_target_weigh_most(form):
     assert weights[:2].min() > 4 * weights[2:].max()
     assert weights.max() == 1.0
     assert weights.min() > 0.0
+
+
+def test_columns_that_tell_the_same_have_no_weights():
+    X = np.random.default_rng(0).normal(size=(3000, 20))
+    assert learned_weights(X, X.sum(axis=1) > 0, None, 0, 1) is None
+
+
+@pytest.mark.parametrize("are_classes", [True, False])
+def test_the_error_is_that_of_predictions_by_the_other_rows_of_a_leaf(are_classes):
+    rng = np.random.default_rng(0)
+    leaves, targets = rng.integers(0, 8, size=(12, 3)).astype(np.uint8), rng.normal(size=(12, 2))
+    leaves[0] = 9  # alone everywhere
+    predicted = []
+    for i in range(12):
+        others = [np.flatnonzero(column == column[i]) for column in leaves.T]
+        means = [targets[rows[rows != i]].mean(axis=0) for rows in others if len(rows) > 1]
+        predicted.append(np.mean(means, axis=0) if means else targets.mean(axis=0))
+    wrong = np.argmax(predicted, axis=1) != targets.argmax(axis=1)
+    expected = wrong.mean() if are_classes else ((np.array(predicted) - targets) ** 2).mean()
+    assert _error(leaves, targets, are_classes=are_classes) == pytest.approx(expected)
 
 
 def test_targets_that_are_constant_give_no_weights():

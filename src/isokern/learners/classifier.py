@@ -72,8 +72,9 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         categories and an intercept. "auto" leaves it to the race; without a race it is False.
     column_weights : "auto", array-like of shape (d,) or None, default="auto"
         How often trees split each column, see :class:`IsolationKernel`. "auto" learns this from the targets of up to
-        8,192 rows, so that columns that tell nothing about the target do little harm; ``kernel_.column_weights`` has
-        the result. Without a race, in a map that grows and with more than 4,096 columns, "auto" is None: all alike.
+        8,192 rows, if it helps, so that columns that tell nothing about the target do little harm;
+        ``kernel_.column_weights`` has the result. Without a race, in a map that grows and with more than 4,096 columns,
+        "auto" is None: all alike.
     kernel : IsolationKernel or None, default=None
         Kernel to use instead of these parameters. A fitted kernel is used as is, so that many estimators can share one
         feature map; wrap it in ``sklearn.frozen.FrozenEstimator`` to keep it fitted through ``clone``.

@@ -2,7 +2,8 @@
 
 An isolation tree chooses columns at random. Where most of them tell nothing about the target, most splits are wasted.
 A first forest of plain isolation trees shows how much the splits of each column reduce the variance of the target, see
-``cpp/trees/relevance.hpp``. The trees of the map then draw columns in proportion to the root of that.
+``cpp/trees/relevance.hpp``. A second forest draws columns in proportion to the root of that. The map does so, too, if
+the second forest predicts better. It may not: of an image, each pixel tells little, but all of them together tell most.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from isokern import _core
 from isokern.checks import n_threads
@@ -20,7 +22,8 @@ from isokern.partitionings import IsolationTrees
 from isokern.rows import core_rows
 
 _FEWEST_TREES, _MOST_TREES = 100, 400  # more of them for more columns
-_N_CELLS = 256
+_COMPARED_TREES = 100
+_ROWS_PER_CELL = 8
 _MOST_ROWS = 8192  # whose targets are looked at
 _MOST_CLASSES = 256  # that are told apart
 _MOST_COLUMNS = 4096  # more have too few splits each
@@ -43,20 +46,28 @@ def chosen_weights(learner: Any, table: Any, targets: NDArray[Any], rng: np.rand
 def learned_weights(
     table: Any, targets: NDArray[Any], is_categorical: NDArray[np.bool_] | None, seed: int, threads: int
 ) -> NDArray[np.float64] | None:
-    """Return a weight from 0 to 1 for each column; None if the targets do not tell. See ``chosen_weights``."""
-    n = table.shape[0]
+    """Return a weight from 0 to 1 for each column; None if they do not help. See ``chosen_weights``."""
+    n, d = table.shape
     which = np.sort(draw_samples(n, 1, min(n, _MOST_ROWS), seed)[0])
-    rows, targets = core_rows(table[which], 0, len(which)), _as_numbers(targets[which])
-    categorical = () if is_categorical is None else np.flatnonzero(is_categorical)
-    n_trees = min(max(table.shape[1], _FEWEST_TREES), _MOST_TREES)
-    samples = draw_samples(len(which), n_trees, min(_N_CELLS, len(which)), seed)
-    trees = IsolationTrees.learn(rows, samples, seed, threads, max_depth=None, categorical=categorical)
-    relevance = _relevance(trees, rows, targets, threads)
-    # By chance, a column that tells nothing comes out as far above zero as others below it.
-    above_chance = np.maximum(relevance - max(0.0, -relevance.min()), 0.0)
-    if not above_chance.any():
+    rows, numbers = core_rows(table[which], 0, len(which)), _as_numbers(targets[which])
+    n_cells = max(2, len(which) // _ROWS_PER_CELL)
+    how: Any = {"max_depth": None, "categorical": () if is_categorical is None else np.flatnonzero(is_categorical)}
+
+    def grown(n_trees: int, weights: Any) -> tuple[IsolationTrees, NDArray[Any]]:
+        samples = draw_samples(len(which), n_trees, min(n_cells, len(which)), seed)
+        trees = IsolationTrees.learn(rows, samples, seed, threads, column_weights=weights, **how)
+        leaves: NDArray[Any] = np.empty((len(which), n_trees), dtype=np.min_scalar_type(trees.n_cells - 1))
+        trees.apply(rows, leaves, threads)
+        return trees, leaves
+
+    trees, leaves = grown(min(max(d, _FEWEST_TREES), _MOST_TREES), None)
+    weights = _weights(_relevance(trees, leaves, numbers))
+    if weights is None:
         return None
-    return np.maximum(np.sqrt(above_chance / above_chance.max()), min(_LEAST, _LEAST_TOGETHER / len(relevance)))
+    are_classes = targets.ndim == 1
+    plain = _error(leaves[:, :_COMPARED_TREES], numbers, are_classes=are_classes)
+    weighted = _error(grown(_COMPARED_TREES, weights)[1], numbers, are_classes=are_classes)
+    return weights if weighted < plain else None
 
 
 def _as_numbers(targets: NDArray[Any]) -> NDArray[np.float64]:
@@ -68,10 +79,37 @@ def _as_numbers(targets: NDArray[Any]) -> NDArray[np.float64]:
     return (targets - targets.mean(axis=0)) / np.where(deviation > 0.0, deviation, 1.0)
 
 
-def _relevance(trees: IsolationTrees, rows: Any, targets: NDArray[np.float64], threads: int) -> NDArray[np.float64]:
+def _relevance(trees: IsolationTrees, leaves: NDArray[Any], targets: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the mean gain of a split of each column, per row."""
-    leaves: NDArray[Any] = np.empty((len(targets), trees.n_trees), dtype=np.min_scalar_type(trees.n_cells - 1))
-    trees.apply(rows, leaves, threads)
     column, left, starts = (trees.arrays[name] for name in ("column", "left", "starts"))
     gains, visits = _core.split_gains(column, left, starts, trees.n_cells, trees.n_columns, leaves, targets)
     return gains / np.maximum(visits, 1.0)
+
+
+def _weights(relevance: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Return the weights of columns of this relevance; None if it is no more than chance."""
+    # By chance, a column that tells nothing comes out as far above zero as others below it.
+    above_chance = np.maximum(relevance - max(0.0, -relevance.min()), 0.0)
+    if not above_chance.any():
+        return None
+    return np.maximum(np.sqrt(above_chance / above_chance.max()), min(_LEAST, _LEAST_TOGETHER / len(relevance)))
+
+
+def _error(leaves: NDArray[Any], targets: NDArray[np.float64], *, are_classes: bool) -> float:
+    """Return the error of a forest, in which a row is predicted by the other rows in its leaves.
+
+    The prediction is the mean over trees of the mean target of these rows. The error is the share of rows whose largest
+    target is missed, or the mean squared error.
+    """
+    n, t = leaves.shape
+    n_cells = int(leaves.max()) + 1
+    cells = (leaves + np.arange(t) * n_cells).ravel()
+    features = sparse.csr_array((np.ones(n * t), cells, np.arange(n + 1) * t), shape=(n, t * n_cells))
+    n_others = features.sum(axis=0) - 1.0
+    share = np.where(n_others > 0, 1.0 / np.maximum(n_others, 1.0), 0.0)
+    sums = features @ ((features.T @ targets) * share[:, None]) - (features @ share)[:, None] * targets
+    n_trees = features @ (n_others > 0).astype(np.float64)  # in which there are others
+    predicted = np.where(n_trees[:, None] > 0, sums / np.maximum(n_trees, 1.0)[:, None], targets.mean(axis=0))
+    if are_classes:
+        return float(np.mean(predicted.argmax(axis=1) != targets.argmax(axis=1)))
+    return float(np.mean((predicted - targets) ** 2))
