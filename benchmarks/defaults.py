@@ -57,7 +57,7 @@ QUICK_DATA = {
 }
 # n_rows: most training and test rows; slow: seconds of a run, and slow_grid: seconds of CPU time of a grid, after which
 # one seed is enough; limit: seconds of a peer
-FULL = {"n_rows": None, "seeds": 3, "t": (25, 50, 100, 200, 400), "slow": 5, "slow_grid": 100, "limit": 120}
+FULL = {"n_rows": None, "seeds": 3, "t": (25, 50, 100, 200, 400), "slow": 5, "slow_grid": 60, "limit": 60}
 QUICK = {"n_rows": 3000, "seeds": 1, "t": (25, 50), "slow": 30, "slow_grid": 300, "limit": 60}
 CELLS = (16, 64, 256, 1024, 4096, 16_384)
 STEPS = (("adagrad", 0.5), ("adagrad", 2.0), ("constant", 0.5), ("constant", 2.0))
