@@ -279,7 +279,7 @@ def test_the_candidate_with_the_fewest_errors_wins(data, n_classes, decision, is
     X, y = ROWS[data](n)
     y = y + (n_classes == 3) * (X[:, 1] > X[:, 1].mean())
     rng = np.random.RandomState(0)
-    rng.randint(np.iinfo(np.int32).max, size=2)  # the seeds of the column weights and of the kernel
+    rng.randint(np.iinfo(np.int32).max)  # the seed of the kernel
     order = rng.permutation(n)
     weights = np.random.default_rng(1).exponential(size=n) if is_weighted else np.ones(n)
     runs = [alone(monkeypatch, candidate, X, y, weights) for candidate in CANDIDATES]

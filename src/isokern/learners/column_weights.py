@@ -24,7 +24,7 @@ from isokern.rows import core_rows
 _FEWEST_TREES, _MOST_TREES = 100, 400  # more of them for more columns
 _COMPARED_TREES = 100
 _ROWS_PER_CELL = 8
-_MOST_ROWS = 8192  # whose targets are looked at
+_FEWEST_ROWS, _MOST_ROWS = 1000, 8192  # whose targets are looked at; fewer tell little but chance
 _MOST_CLASSES = 256  # that are told apart
 _MOST_COLUMNS = 4096  # more have too few splits each
 # The weight of a column that tells nothing by itself. All of these together weigh as much as a few that tell most.
@@ -37,7 +37,7 @@ def chosen_weights(learner: Any, table: Any, targets: NDArray[Any], rng: np.rand
     ``targets`` are labels, of shape (n,), or numbers, of shape (n, n_outputs).
     """
     is_open = isinstance(learner.column_weights, str) and learner.kernel is None and learner.partitioning == "tree"
-    if not is_open or not 1 < table.shape[1] <= _MOST_COLUMNS:
+    if not is_open or not 1 < table.shape[1] <= _MOST_COLUMNS or table.shape[0] < _FEWEST_ROWS:
         return {}
     threads = n_threads(learner.n_jobs)
     return {"column_weights": learned_weights(table, targets, learner.is_categorical_, draw_seed(rng), threads)}
