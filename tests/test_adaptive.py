@@ -358,7 +358,7 @@ def test_a_boundary_that_turns_is_followed():
     adaptive = AdaptiveIKClassifier(30, random_state=0).partial_fit_predict(X, y)
     growing = isokern.IKOGDClassifier(n_partitionings=30, random_state=0).partial_fit_predict(X, y)
     assert (adaptive[1000:] == y[1000:]).mean() > 0.9
-    assert (adaptive[1000:] == y[1000:]).mean() > (growing[1000:] == y[1000:]).mean() + 0.1
+    assert (adaptive[1000:] == y[1000:]).mean() > (growing[1000:] == y[1000:]).mean() + 0.07
 
 
 def test_targets_that_change_are_followed():

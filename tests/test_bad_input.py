@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 
 from isokern import (
     IKSVC,
+    AdaptiveIKClassifier,
     AdaRakerClassifier,
     FOGDClassifier,
     IKOGDClassifier,
@@ -64,7 +65,8 @@ BAD_PARAMETERS = [
             ("scale", SCALES, ["log"]),
         ]
     ],
-    (IKOGDClassifier, "loss", LOSSES, ["squared", None]),
+    (IKOGDClassifier, "loss", f'"auto", {LOSSES}', ["squared", None]),
+    (AdaptiveIKClassifier, "loss", LOSSES, ["auto"]),
     (IKOGDClassifier, "class_weight", CLASS_WEIGHTS, ["equal", 2.0]),
     (IKOGDClassifier, "class_weight", CLASS_WEIGHTS, [{0: value} for value in (-1.0, np.nan, np.inf, "heavy", None)]),
     (IKOGDRegressor, "loss", '"squared", "huber", "epsilon_insensitive" or "quantile"', ["hinge"]),

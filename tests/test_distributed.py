@@ -268,7 +268,7 @@ def test_weights_must_be_finite_not_negative_and_not_all_zero(weight, message):
         ({"n_rounds": 0}, "n_rounds must be an integer of at least 1; got 0"),
         ({"n_steps": -1}, "n_steps must be an integer of at least 0; got -1"),
         ({"validation_fraction": 1.0}, "validation_fraction must be at least 0 and below 1; got 1.0"),
-        ({"loss": "squared"}, "loss must be"),
+        ({"loss": "auto"}, "loss must be"),
         ({"n_cells": 1}, "n_cells must be"),
     ],
 )

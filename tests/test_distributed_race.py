@@ -26,7 +26,7 @@ from isokern.distributed.blocks import Block, Rows  # noqa: E402
 
 SMALL = {"n_partitionings": 6, "random_state": 0}
 ONLINE = {**SMALL, "n_steps": 0, "n_rounds": 1}
-NAMES = [candidate.name for candidate in CANDIDATES]
+NAMES = [candidate._replace(loss="").name for candidate in CANDIDATES]
 N = 300
 
 
@@ -40,7 +40,7 @@ def several_scales(monkeypatch):
 def candidate(request, monkeypatch):
     """Leave one candidate."""
     monkeypatch.setattr(candidates, "CANDIDATES", (CANDIDATES[request.param],))
-    return CANDIDATES[request.param]
+    return CANDIDATES[request.param]._replace(loss="")
 
 
 def blocks(X, y, size=75, weights=None):

@@ -331,7 +331,7 @@ def test_classes_that_come_late_equal_classes_that_were_told():
 
 def test_a_model_that_would_be_too_large_stops_growing_with_a_warning():
     X, y, _ = make_stream(300)
-    small = IKOGDClassifier(**SMALL, max_model_size=20_000)
+    small = IKOGDClassifier(**SMALL, linear=False, max_model_size=20_000)
     with pytest.warns(UserWarning, match="max_model_size=20,000"):
         small.partial_fit(X, y)
     assert small.growth_ is None
@@ -343,7 +343,7 @@ def test_a_model_that_would_be_too_large_stops_growing_with_a_warning():
 
 def test_a_stream_that_stops_growing_does_not_depend_on_its_split():
     X, y, _ = make_stream(300)
-    small = IKOGDClassifier(**SMALL, max_model_size=20_000)
+    small = IKOGDClassifier(**SMALL, linear=False, max_model_size=20_000)
     with pytest.warns(UserWarning, match="max_model_size=20,000"):
         whole = copy.deepcopy(small).partial_fit(X, y)
     with pytest.warns(UserWarning, match="max_model_size=20,000"):

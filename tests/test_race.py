@@ -50,24 +50,32 @@ def numbers_running(model):
 # The candidates that parameters leave
 
 ALL = [
-    "all cells, adagrad 2",
-    "coarse cells, adagrad 2",
-    "all cells, adagrad 0.5",
-    "all cells + linear, adagrad 0.5",
-    "linear, adagrad 0.5",
+    "all cells, adagrad 2, squared_hinge",
+    "coarse cells, adagrad 2, logistic",
+    "all cells, adagrad 0.5, logistic",
+    "all cells + linear, adagrad 0.5, logistic",
+    "linear, adagrad 0.5, logistic",
 ]
 FINEST = [
+    "finest cells, adagrad 2, squared_hinge",
+    "finest cells, adagrad 0.5, logistic",
+    "finest cells + linear, adagrad 0.5, logistic",
+    "linear, adagrad 0.5, logistic",
+]
+EVERY = [name.replace("finest", "every") for name in FINEST]
+GROWING = [
     "finest cells, adagrad 2",
+    "coarse cells, adagrad 2",
     "finest cells, adagrad 0.5",
     "finest cells + linear, adagrad 0.5",
-    "linear, adagrad 0.5",
 ]
-EVERY = [
-    "every cells, adagrad 2",
-    "every cells, adagrad 0.5",
-    "every cells + linear, adagrad 0.5",
-    "linear, adagrad 0.5",
+WITH_LINEAR = [
+    "all cells + linear, adagrad 2, squared_hinge",
+    "coarse cells + linear, adagrad 2, logistic",
+    "all cells + linear, adagrad 0.5, logistic",
+    "linear, adagrad 0.5, logistic",
 ]
+FINEST_WITH_LINEAR = [WITH_LINEAR[k].replace("all", "finest") for k in (0, 2, 3)]
 
 
 class Halves(BaseEstimator):
@@ -101,31 +109,21 @@ LEFT = {
     "nothing given": ({}, ALL),
     "voronoi": ({"partitioning": "voronoi"}, ALL),
     "other parameters": (
-        {"loss": "logistic", "n_passes": 3, "shuffle": False, "class_weight": "balanced", "scale": "minmax"},
+        {"n_passes": 3, "shuffle": False, "class_weight": "balanced", "scale": "minmax"},
         ALL,
     ),
+    "loss": ({"loss": "hinge"}, [name.rpartition(", ")[0] for name in ALL]),
     "n_partitionings, max_depth": ({"n_partitionings": 7, "max_depth": 4}, ALL),
     "linear=False": ({"linear": False}, ALL[:3]),
-    "linear=True": (
-        {"linear": True},
-        [
-            "all cells + linear, adagrad 2",
-            "coarse cells + linear, adagrad 2",
-            "all cells + linear, adagrad 0.5",
-            "linear, adagrad 0.5",
-        ],
-    ),
+    "linear=True": ({"linear": True}, WITH_LINEAR),
     "n_cells": ({"n_cells": 64}, FINEST),
     "n_cells, linear=False": ({"n_cells": 64, "linear": False}, FINEST[:2]),
-    "n_cells, linear=True": (
-        {"n_cells": 64, "linear": True},
-        ["finest cells + linear, adagrad 2", "finest cells + linear, adagrad 0.5", "linear, adagrad 0.5"],
-    ),
+    "n_cells, linear=True": ({"n_cells": 64, "linear": True}, FINEST_WITH_LINEAR),
     "n_scales=1": ({"n_scales": 1}, FINEST),
     "n_scales=1, n_cells": ({"n_scales": 1, "n_cells": 64}, FINEST),
     "n_scales=3, linear=True": (
         {"n_scales": 3, "linear": True},
-        ["every cells + linear, adagrad 2", "every cells + linear, adagrad 0.5", "linear, adagrad 0.5"],
+        [name.replace("finest", "every") for name in FINEST_WITH_LINEAR],
     ),
     "n_scales=3, linear=False": ({"n_scales": 3, "linear": False}, EVERY[:2]),
     "schedule": ({"schedule": "constant"}, []),
@@ -136,7 +134,7 @@ LEFT = {
     "naive": ({"evaluation": "naive"}, []),
     "dual": ({"evaluation": "dual"}, []),
     "own partitioning": ({"partitioning": Halves()}, []),
-    "an unfitted kernel": ({"kernel": IsolationKernel(n_cells=64)}, []),
+    "an unfitted kernel": ({"kernel": IsolationKernel(n_cells=64, random_state=0)}, []),
     "a fitted kernel": ({"kernel": fitted_kernel()}, []),
     "the paper's learner": ({"schedule": "constant", "average": False, "n_passes": 1, "shuffle": False}, []),
     "schedule, linear=False": ({"schedule": "constant", "linear": False}, []),
@@ -181,6 +179,22 @@ def test_given_steps_give_one_model_in_float64_on_one_scale(parameters):
     if parameters.get("evaluation") != "dual":
         assert isinstance(model.learned_.model, CellWeights)
         assert model.learned_.model.values.dtype == np.float64
+
+
+@every("parameters", CLOSED | {"one candidate": {"schedule": "constant", "linear": True}})
+def test_without_a_race_the_loss_is_hinge(parameters):
+    X, y = make_rows(200, 3)
+    how = {"random_state": 0} | parameters | ({} if "kernel" in parameters else {"n_partitionings": T})
+    auto, hinge = (IKOGDClassifier(loss=loss, **how).fit(X, y) for loss in ("auto", "hinge"))
+    assert auto.decision_function(X).tobytes() == hinge.decision_function(X).tobytes()
+
+
+def test_each_candidate_learns_by_its_own_loss():
+    X, y = make_rows(200, 3)
+    model = IKOGDClassifier(**SMALL).partial_fit(X[:1], y[:1], classes=np.unique(y)).partial_fit(X, y)
+    growing = model.learned_.selection.candidates
+    assert growing == [*(f"{name}, squared_hinge" for name in GROWING), "linear, adagrad 0.5, logistic"]
+    assert [m.loss for m in model.learned_.models] == [name.rpartition(", ")[2] for name in growing]
 
 
 def test_an_own_partitioning_with_scales_needs_no_n_scales():
@@ -340,7 +354,7 @@ def test_rows_of_weight_zero_count_for_nothing():
 def test_the_winner_alone_goes_on_after_fit(data, n_passes, n_learned):
     X, y = ROWS[data](500)
     model = IKOGDClassifier(**SMALL, n_passes=n_passes).fit(X[:300], y[:300])
-    assert (model.selection_["leader"] == "linear, adagrad 0.5") == (data == "noise")
+    assert (model.selection_["leader"] == ALL[-1]) == (data == "noise")
     assert model.n_rows_seen_ == 300
     assert model.learned_.model.clock.rounds == 300 * n_learned
     before, support = model.selection_, model.n_support_

@@ -117,6 +117,16 @@ def test_candidates_equal_their_numpy_twins(loss, schedule, rows):
         check_against_twin(race, k, candidate, features, y, loss, weights)
 
 
+def test_candidates_of_different_losses_equal_their_twins():
+    X, y = make_rows(N, 3)
+    features = make_features(X)
+    candidates = [Candidate("every", linear=True, schedule="adagrad", rate=1.7, loss=loss) for loss in LOSSES]
+    race = begun(candidates, y, features)
+    race.learn(features, y, None, Steps("", "", 0.0, 0.0))
+    for k, candidate in enumerate(candidates):
+        check_against_twin(race, k, candidate, features, y, candidate.loss)
+
+
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
 @pytest.mark.parametrize("partitioning", ["tree", "voronoi"])
 def test_candidates_on_all_kinds_of_rows_and_cells_equal_their_twins(partitioning, form):

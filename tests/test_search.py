@@ -313,7 +313,7 @@ BAD_PARAMETERS = {
     "a rate too large": ({"learning_rate": [1, 9], "shrinkage": 0.2}, r"^shrinkage must be at least 0 and below 1 /"),
     "own partitioning": ({"partitioning": Halves()}, r"^partitioning must be a name, .* GridSearchCV\."),
     "unknown partitioning": ({"partitioning": "grid"}, r'^partitioning must be "tree" or "voronoi"'),
-    "an unknown loss": ({"loss": "absolute"}, r'^loss must be "hinge", '),
+    "an unknown loss": ({"loss": "absolute"}, r'^loss must be "auto", "hinge", '),
     "an unknown scorer": ({"scoring": "best"}, r"'best' is not a valid scoring value|'scoring' parameter"),
     "a scorer of words": ({"scoring": lambda *_: "good"}, r"^scoring must give one finite number .*; got 'good'\."),
     "a scorer of NaN": ({"scoring": lambda *_: np.nan}, r"^scoring must give one finite number .*; got nan\."),

@@ -28,7 +28,7 @@ train, test = slice(0, 15_000), slice(15_000, n)
 
 models = {
     "logistic loss": IKOGDClassifier(loss="logistic", random_state=0),
-    "hinge loss": IKOGDClassifier(random_state=0),
+    "hinge loss": IKOGDClassifier(loss="hinge", random_state=0),
     "logistic loss, balanced": IKOGDClassifier(loss="logistic", class_weight="balanced", random_state=0),
 }
 for model in models.values():

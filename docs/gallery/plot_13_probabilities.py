@@ -27,7 +27,7 @@ print(f"log-loss of the true probabilities: {log_loss(y[test], truth[test]):.3f}
 # A point on the diagonal is a bin of rows whose probabilities are right.
 
 models = {
-    "IKOGDClassifier, hinge loss": IKOGDClassifier(random_state=0),
+    "IKOGDClassifier, hinge loss": IKOGDClassifier(loss="hinge", random_state=0),
     "IKOGDClassifier, logistic loss": IKOGDClassifier(loss="logistic", random_state=0),
     "IKSVC": IKSVC(random_state=0),
 }

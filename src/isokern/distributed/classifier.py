@@ -29,6 +29,8 @@ from isokern.learners.candidates import candidates_of, kernel_choice
 from isokern.learners.classes import ClassBook
 from isokern.learners.kernel_source import KernelSource, draw_seed, take_columns
 from isokern.learners.linear_term import LinearTerm
+from isokern.learners.parameters import check_choice
+from isokern.learners.steps import MARGIN_LOSSES
 
 _MOST_HELD_OUT = 10_000
 _MOST_FETCHED = 20_000  # rows, for the linear term beside a given map
@@ -250,6 +252,7 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator[IKOGDClassifier]):
                 raise ValueError(f"{name} must be an integer of at least {least}; got {getattr(self, name)!r}.")
         if not (is_number(self.validation_fraction) and 0 <= self.validation_fraction < 1):
             raise ValueError(f"validation_fraction must be at least 0 and below 1; got {self.validation_fraction!r}.")
+        check_choice(self, "loss", MARGIN_LOSSES)
         shared = inspect.signature(IKOGDClassifier).parameters.keys() & self.get_params(deep=False).keys()
         learner = IKOGDClassifier(**{name: getattr(self, name) for name in shared})
         learner.check_parameters()

@@ -12,6 +12,7 @@ from isokern.learners.classifier import IKOGDClassifier
 from isokern.learners.commits import one_at_a_time
 from isokern.learners.regressor import IKOGDRegressor
 from isokern.learners.renewing import Renewing
+from isokern.learners.steps import MARGIN_LOSSES
 
 
 class AdaptiveIKClassifier(Renewing, IKOGDClassifier):
@@ -78,6 +79,7 @@ class AdaptiveIKClassifier(Renewing, IKOGDClassifier):
     """
 
     n_passes, shuffle, average = 1, False, False
+    _losses = MARGIN_LOSSES
 
     def __init__(
         self,

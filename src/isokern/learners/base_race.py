@@ -308,7 +308,7 @@ class BaseRace(Part):
             leaders = [race.selection.candidates[race.selection.running[race.leader]] for race in (self, other)]
             raise ValueError(
                 f"models must have one winner of the race; got {leaders[0]!r}, and {leaders[1]!r} in {name}. Choose "
-                "for all of them, for example with schedule, learning_rate, n_scales and linear."
+                "for all of them, for example with loss, schedule, learning_rate, n_scales and linear."
             )
 
 
@@ -335,5 +335,13 @@ def _model(
     scales = candidate.numbers(fitted.n_scales)
     n_cells = int(scale_cells(fitted, scales).starts[-1]) if scales else 0
     n_linear = term.n_weights if candidate.linear and term is not None else 0
-    sizes = {"n_cells": n_cells, "n_linear": n_linear, "n_columns": n_columns}
-    return ScaleWeights.zeros(scales, candidate.schedule, candidate.rate, **sizes, first_square=first_square)
+    return ScaleWeights.zeros(
+        scales,
+        candidate.schedule,
+        candidate.rate,
+        n_cells=n_cells,
+        n_linear=n_linear,
+        n_columns=n_columns,
+        loss=candidate.loss,
+        first_square=first_square,
+    )

@@ -18,18 +18,19 @@ _FEWEST_CELLS = 16  # that max_model_size may leave
 
 
 class Candidate(NamedTuple):
-    """Features and steps of a learner."""
+    """Features, steps and loss of a learner."""
 
     scales: str  # "all", "every", "finest", "coarse", "lasting" or "" for none
     linear: bool
     schedule: str
     rate: float
+    loss: str = ""  # "" for that of the learner's parameters
 
     @property
     def name(self) -> str:
         """Name for users."""
         features = " + ".join(filter(None, [self.scales and f"{self.scales} cells", "linear" * self.linear]))
-        return f"{features}, {self.schedule} {self.rate:g}"
+        return ", ".join(filter(None, [features, f"{self.schedule} {self.rate:g}", self.loss]))
 
     def numbers(self, n_scales: int) -> Scales:
         """Return the numbers of its scales among those of a map."""
@@ -45,13 +46,14 @@ class Candidate(NamedTuple):
         }[self.scales]
 
 
-# All candidates of classifiers; the first wins ties.
+# All candidates of classifiers; the first wins ties. It suits classes that hardly overlap, where a margin loss is the
+# most accurate. The others win where classes overlap; logistic loss gives them better probabilities.
 CANDIDATES: tuple[Candidate, ...] = (
-    Candidate("all", linear=False, schedule="adagrad", rate=2.0),
-    Candidate("coarse", linear=False, schedule="adagrad", rate=2.0),
-    Candidate("all", linear=False, schedule="adagrad", rate=0.5),
-    Candidate("all", linear=True, schedule="adagrad", rate=0.5),
-    Candidate("", linear=True, schedule="adagrad", rate=0.5),
+    Candidate("all", linear=False, schedule="adagrad", rate=2.0, loss="squared_hinge"),
+    Candidate("coarse", linear=False, schedule="adagrad", rate=2.0, loss="logistic"),
+    Candidate("all", linear=False, schedule="adagrad", rate=0.5, loss="logistic"),
+    Candidate("all", linear=True, schedule="adagrad", rate=0.5, loss="logistic"),
+    Candidate("", linear=True, schedule="adagrad", rate=0.5, loss="logistic"),
 )
 # All candidates of regressors. A quick learner wins the first pass, so its rates are closer to each other.
 NUMBER_CANDIDATES: tuple[Candidate, ...] = (
@@ -85,8 +87,9 @@ def candidates_of(learner: Any, fitted: IsolationKernel | None = None) -> list[C
             return []
         steps = Steps.of(learner)
         return [Candidate("every" if has_scales else "finest", has_linear_term(learner), steps.schedule, steps.rate)]
-    chosen = NUMBER_CANDIDATES if isinstance(learner, RegressorMixin) else CANDIDATES
-    if fitted is not None and fitted.map_.is_growing:
+    is_growing = fitted is not None and fitted.map_.is_growing
+    chosen = NUMBER_CANDIDATES if isinstance(learner, RegressorMixin) else _with_losses(learner.loss, is_growing)
+    if is_growing:
         chosen = tuple(c._replace(scales="finest" if c.scales == "all" else c.scales) for c in chosen)
     elif has_scales:
         chosen = tuple(c._replace(scales=c.scales and "every") for c in chosen if c.scales in ("all", ""))
@@ -97,6 +100,15 @@ def candidates_of(learner: Any, fitted: IsolationKernel | None = None) -> list[C
     elif learner.linear != "auto":
         chosen = tuple(c for c in chosen if not c.linear)
     return list(dict.fromkeys(chosen))
+
+
+def _with_losses(loss: str, is_growing: bool) -> tuple[Candidate, ...]:
+    """Return the candidates of a classifier with a given loss, or "auto"."""
+    if loss != "auto":
+        return tuple(c._replace(loss="") for c in CANDIDATES)
+    if is_growing:  # a stream may change, and cells follow sooner by a margin loss
+        return tuple(c._replace(loss="squared_hinge") if c.scales else c for c in CANDIDATES)
+    return CANDIDATES
 
 
 def kernel_choice(learner: Any, n_rows: int, n_columns: int) -> dict[str, Any]:

@@ -78,8 +78,9 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
     kernel : IsolationKernel or None, default=None
         Kernel to use instead of these parameters. A fitted kernel is used as is, so that many estimators can share one
         feature map; wrap it in ``sklearn.frozen.FrozenEstimator`` to keep it fitted through ``clone``.
-    loss : {"hinge", "squared_hinge", "logistic"}, default="hinge"
-        Loss function of a score.
+    loss : {"auto", "hinge", "squared_hinge", "logistic"}, default="auto"
+        Loss function of a score. "auto" leaves it to the race: candidates for data with little noise have squared hinge
+        loss, the others logistic loss; without a race it is the paper's hinge loss.
     schedule : {"auto", "adagrad", "constant", "decaying"}, default="auto"
         Step sizes. "auto" leaves them to the race; without a race it is "adagrad". "adagrad" [2]_ divides the learning
         rate of each cell by the root of the cell's summed squared gradients; "decaying" divides it by the root of the
@@ -178,6 +179,8 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
     0
     """
 
+    _losses: tuple[str, ...] = CLASSIFIER_LOSSES
+
     def __init__(
         self,
         partitioning: Any = "tree",
@@ -191,7 +194,7 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         categorical_features: Any = "from_dtype",
         column_weights: Any = "auto",
         kernel: IsolationKernel | None = None,
-        loss: str = "hinge",
+        loss: str = "auto",
         schedule: str = "auto",
         learning_rate: float | str = "auto",
         shrinkage: float = 0.0,
@@ -575,9 +578,9 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of each class.
 
-        With logistic loss, scores are logits. With the hinge losses, scores are calibrated by a temperature, which is
-        fitted to the scores that the 4096 most recent rows had before they were learned. The predicted class always
-        has the highest probability.
+        With ``loss="logistic"``, scores are logits. Else they are calibrated by a temperature, which is fitted to the
+        scores that the 4096 most recent rows had before they were learned. The predicted class always has the highest
+        probability.
 
         Parameters
         ----------
@@ -616,7 +619,7 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
 
     def check_parameters(self) -> None:
         """Raise ValueError if a parameter is invalid."""
-        self._check_shared_parameters(CLASSIFIER_LOSSES)
+        self._check_shared_parameters(self._losses)
         check_class_weight(self.class_weight)
 
     def check(self) -> None:

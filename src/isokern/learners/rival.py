@@ -19,7 +19,7 @@ from isokern.learners.classes import ClassBook
 from isokern.learners.commits import BLOCK, blocks, commit, one_at_a_time, one_view
 from isokern.learners.linear import finite_scores
 from isokern.learners.parameters import check_class_weight, check_n_initial
-from isokern.learners.steps import CLASSIFIER_LOSSES, check_steps
+from isokern.learners.steps import MARGIN_LOSSES, check_steps
 from isokern.learners.targets import Weights, pass_orders, read_labels, read_weights, some
 from isokern.learners.warm_up import FIRST_ROWS, Batch, WarmUp
 from isokern.parts import need
@@ -37,7 +37,7 @@ class RivalClassifier(ClassifierMixin, BaseEstimator):
     Its ``kernel``, ``gamma`` and ``n_cells`` tell whether gamma must be learned from the first rows of a stream.
     """
 
-    losses: tuple[str, ...] = CLASSIFIER_LOSSES
+    losses: tuple[str, ...] = MARGIN_LOSSES
     class_book_: ClassBook
     scaling_: Scaling | None
     model_: Any

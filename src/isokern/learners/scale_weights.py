@@ -21,7 +21,7 @@ from isokern.learners.commits import Copies
 from isokern.learners.features import Features, Scales, leaf_sum, scale_cells
 from isokern.learners.growth import SQUARES_SHARE, Heirs
 from isokern.learners.linear_term import LinearTerm
-from isokern.learners.steps import SCHEDULES, Steps
+from isokern.learners.steps import MARGIN_LOSSES, SCHEDULES, Steps
 from isokern.partitionings import IsolationTrees
 from isokern.parts import Part, need, need_array
 
@@ -52,6 +52,7 @@ class ScaleWeights(Part):
     linear_values: Floats | None  # weights of the linear term, (number of its weights, n_columns)
     linear_squares: Floats | None
     clock: Clock = field(default_factory=Clock)
+    loss: str = ""  # "" for that of the learner's parameters
     _fold: Fold | None = field(default=None, init=False)  # cache of _folded
 
     @classmethod
@@ -64,6 +65,7 @@ class ScaleWeights(Part):
         n_cells: int,
         n_linear: int,
         n_columns: int,
+        loss: str = "",
         first_square: float = 0.0,
     ) -> Self:
         """Return untrained weights; ``n_linear`` is 0 without a linear term.
@@ -79,7 +81,7 @@ class ScaleWeights(Part):
         ]
         if tables[1] is not None:
             tables[1].fill(first_square)
-        return cls(scales, schedule, rate, **dict(zip(_TABLES, tables, strict=True)))
+        return cls(scales, schedule, rate, **dict(zip(_TABLES, tables, strict=True)), loss=loss)
 
     @property
     def n_columns(self) -> int:
@@ -96,8 +98,8 @@ class ScaleWeights(Part):
         return [getattr(self, name) for name in _TABLES]
 
     def steps(self, loss: str) -> Steps:
-        """Return a loss and the steps of this model."""
-        return Steps(loss, self.schedule, self.rate, 0.0)
+        """Return the steps of this model; ``loss`` is that of the learner's parameters."""
+        return Steps(self.loss or loss, self.schedule, self.rate, 0.0)
 
     def entrant(
         self, features: Features, rule: _core.Rule, scores: Table, renewals: list[_core.Renewal]
@@ -234,6 +236,7 @@ class ScaleWeights(Part):
     def check(self) -> None:
         """Raise ValueError unless there are tables of one width, with squares for AdaGrad only."""
         need(self.schedule in SCHEDULES, "schedule must be the name of a schedule")
+        need(self.loss in ("", *MARGIN_LOSSES), "loss must be the name of a loss")
         need(np.isfinite(self.rate) and 0.0 < self.rate <= 1e6, "rate must be a positive number")
         need(list(self.scales) == sorted(set(self.scales)), "scales must ascend")
         need(bool(self.scales) == (self.values is not None), "values must be given for scales")
@@ -258,7 +261,7 @@ class ScaleWeights(Part):
 
     def is_like(self, other: ScaleWeights) -> bool:
         """Return whether another model has the same features and steps."""
-        alike = ("scales", "schedule", "rate")
+        alike = ("scales", "schedule", "rate", "loss")
         has_linear = [model.linear_values is not None for model in (self, other)]
         return all(getattr(self, name) == getattr(other, name) for name in alike) and has_linear[0] == has_linear[1]
 

@@ -14,7 +14,8 @@ from isokern.learners.parameters import check_choice, check_integer
 SCHEDULES = {"constant": 0.5, "decaying": 1.0, "adagrad": 2.0}  # with the learning rate of "auto"
 _LARGEST_RATE = 1e6
 EVALUATIONS = ("primal", "naive", "dual")
-CLASSIFIER_LOSSES = ("hinge", "squared_hinge", "logistic")
+MARGIN_LOSSES = ("hinge", "squared_hinge", "logistic")  # of a score times the class, -1 or 1
+CLASSIFIER_LOSSES = ("auto", *MARGIN_LOSSES)
 REGRESSOR_LOSSES = ("squared", "huber", "epsilon_insensitive", "quantile")
 
 
@@ -35,7 +36,8 @@ class Steps(NamedTuple):
         schedule = schedule_of(learner)
         rate = SCHEDULES[schedule] if learner.learning_rate == "auto" else learner.learning_rate
         if not isinstance(learner, RegressorMixin):
-            return cls(learner.loss, schedule, rate, learner.shrinkage)
+            loss = "hinge" if learner.loss == "auto" else learner.loss  # candidates of a race have their own
+            return cls(loss, schedule, rate, learner.shrinkage)
         is_standardised = is_open(learner) or schedule == "adagrad"
         losses = (learner.epsilon, quantiles_of(learner), is_standardised)
         return cls(learner.loss, schedule, rate, learner.shrinkage, *losses)
