@@ -10,7 +10,7 @@ SHELL := bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 .PHONY: help demo announce-demo test test-core test-gpu test-oldest test-recipes fuzz crash sanitize tsan coverage lint \
-    format docs bench bench-gpu scaling wheel installs cross clean
+    format docs bench guard bench-gpu scaling wheel installs cross clean
 
 PYTHON ?= python3
 # Each interpreter has its own environment, so that switching between them rebuilds nothing.
@@ -131,6 +131,10 @@ docs: $(VENV)/.installed-docs  ## build the documentation into docs/_build/html;
 # Only complete runs update the pages in docs/results; with ARGS, output goes where ARGS says.
 bench: $(VENV)/.installed-bench  ## benchmark against other libraries; writes docs/results/peers.md and .json
 	@$(BIN)/python benchmarks/peers.py $(or $(ARGS),--save docs/results/peers)
+
+# OLD is the interpreter of another environment, such as ../old/.venv/bin/python of a git worktree.
+guard: $(VENV)/.installed  ## compare the speed with that of the build of another interpreter, OLD; fails if slower
+	@$(BIN)/python benchmarks/guard.py $(OLD) $(BIN)/python $(ARGS)
 
 bench-gpu:  ## benchmark the map on PyTorch's CPU device and on a GPU, if there is one, against torch.cdist
 	@$(MAKE) --no-print-directory VENV=$(VENV)-gpu $(VENV)-gpu/.installed-torch

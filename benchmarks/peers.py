@@ -48,9 +48,19 @@ def line(row, before=None):
     """Return a row as Markdown; with the same row of another commit, also the change."""
     against = row["against"] + (f"; {row['note']}" if row["note"] else "")
     ratio = f"{row['ratio']:.3g} ({row['lowest']:.3g}–{row['highest']:.3g})"
-    verdict = "" if row["ratio"] >= row["aim"] else " **short**"
+    verdict = " **short**" if is_short(row) else ""
     values = [row["work"], against, f"{row['ours']:.3f}", f"{row['theirs']:.3f}", ratio + verdict, f"{row['aim']:.3g}"]
     return table_line(*values, *peak.share_columns(row["peak"]), *([_change(row, before)] if before else []))
+
+
+def is_short(row):
+    return row["ratio"] < row["aim"]
+
+
+def missed_aims(rows):
+    """Return the aims that rows miss, as Markdown."""
+    short = [f"- {r['work']}, against {r['against']}: {r['ratio']:.3g}, aim {r['aim']:.3g}" for r in rows if is_short(r)]
+    return "\n".join(["", f"Aims missed on this machine: {len(short)} of {len(rows)}.", *([""] if short else []), *short])
 
 
 def _change(row, before):
@@ -87,6 +97,7 @@ def main():
                 continue
             record["rows"].append(row)
             page.add(line(row, before.get((row["work"], row["against"]))))
+    page.add(missed_aims(record["rows"]))
     if options.save:
         page.save(options.save, record)
 

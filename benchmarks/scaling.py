@@ -15,9 +15,10 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+from generated_rows import STORED
 from measuring import Page, best_seconds, circumstances, environment, kept_rows, table_head, table_line, warn_if_busy
 from peak import share_columns
-from scaling_work import MAPS, MEMORY_WORK, STORED, WORK, peak_megabytes
+from scaling_work import MAPS, MEMORY_WORK, WORK, peak_megabytes
 
 from isokern import plotting
 

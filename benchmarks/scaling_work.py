@@ -3,36 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 
-import numpy as np
+from generated_rows import clouds, labels, sparse_rows
 from peak import Mapping
-from scipy import sparse
 
 from isokern import IKOGDClassifier, IsolationKernel
-
-STORED = 5  # values in a sparse row, for any number of columns
-
-# -- rows
-
-
-@lru_cache(maxsize=1)
-def clouds(n, d):
-    """Return rows of ten Gaussian clusters with centres in the unit cube."""
-    rng = np.random.default_rng(0)
-    return rng.random((10, d))[rng.integers(10, size=n)] + 0.2 * rng.standard_normal((n, d))
-
-
-@lru_cache(maxsize=1)
-def sparse_rows(n, d):
-    """Return CSR rows with a few values each; each value has its own range of columns."""
-    rng = np.random.default_rng(0)
-    edges = np.linspace(0, d, min(STORED, d) + 1).astype(int)
-    columns = rng.integers(edges[:-1], edges[1:], size=(n, len(edges) - 1))
-    starts = np.arange(0, columns.size + 1, columns.shape[1])
-    return sparse.csr_matrix((rng.random(columns.size), columns.ravel(), starts), shape=(n, d))
-
 
 # -- work: functions of the sizes that return the function to be timed
 
@@ -51,7 +28,7 @@ def learning(*, n, d, t, psi, threads, n_fit):
     X = clouds(n_fit + n, d)
     kernel = _fitted("tree", X[:n_fit], t, psi, threads)
     cells = kernel.apply(X[n_fit:])
-    y = np.sin(6 * X[n_fit:, 0]) + X[n_fit:, 1] > 0.5
+    y = labels(X[n_fit:])
     return lambda: IKOGDClassifier(kernel=kernel).partial_fit_cells(cells, y, classes=[False, True])
 
 

@@ -25,12 +25,14 @@ try:
     import datasets
     import defaults
     import defaults_page
+    import generated_rows
+    import guard
+    import guard_work
     import measuring
     import peak
     import peers
     import real_tables
     import scaling
-    import scaling_work
     import stream_data
     import stream_peers
     import streams
@@ -88,6 +90,12 @@ def test_a_line_of_peers_has_a_value_for_each_column(row, before, expected):
     line = peers.line(COMPARISON | row, before and COMPARISON | before)
     assert line.endswith(expected)
     assert line.count("|") == len(peers.COLUMNS) + 1 + bool(before)
+
+
+def test_missed_aims_are_listed_at_the_end_of_the_page():
+    assert peers.missed_aims([COMPARISON]) == "\nAims missed on this machine: 0 of 1."
+    text = peers.missed_aims([COMPARISON, COMPARISON | {"aim": 8}])
+    assert text == "\nAims missed on this machine: 1 of 2.\n\n- map, against peer: 6, aim 8"
 
 
 GROWTH_LINES = [
@@ -155,10 +163,44 @@ def test_products_are_those_of_values_of_all_rows_and_distinct_points_in_the_sam
 
 @pytest.mark.parametrize("d", [2, 5, 16, 500])
 def test_generated_sparse_rows_have_a_fixed_number_of_values_in_different_columns(d):
-    X = scaling_work.sparse_rows(50, d)
+    X = generated_rows.sparse_rows(50, d)
     X.check_format(full_check=True)
     assert X.has_canonical_format
-    assert set(np.diff(X.indptr)) == {min(d, scaling_work.STORED)}
+    assert set(np.diff(X.indptr)) == {min(d, generated_rows.STORED)}
+
+
+# Two builds
+
+
+GUARDED = [
+    ([1.0, 1.0, 1.1, 1.2], "| 1000.0 | 1050.0 | 1.050 | 1.000–1.125 |  |"),  # as noisy as slower
+    ([1.1, 1.1, 1.1, 9.0], "| 1000.0 | 1100.0 | 1.100 | 1.100–3.075 | **slower** |"),
+    ([0.5, 0.5, 0.5, 1.0], "| 1000.0 | 500.0 | 0.500 | 0.500–0.625 | faster |"),
+]
+
+
+@pytest.mark.parametrize(("new", "expected"), GUARDED)
+def test_a_build_is_slower_if_its_lower_quartile_of_turns_is(new, expected):
+    times = np.stack([np.ones(4), new], axis=1)
+    assert guard.line("map", times) == f"| map {expected}"
+
+
+def test_two_interpreters_run_the_same_case_in_turns(capsys):
+    command = [sys.executable, sys.executable, "--only", "import", "--rounds", "1", "--turns", "2"]
+    status = guard.main(command)
+    output = capsys.readouterr().out
+    assert output.splitlines()[2].startswith("| import |")
+    assert output.endswith("turns: import\n" if status else "turns: none\n")
+    with guard.Worker(sys.executable) as worker, pytest.raises(RuntimeError, match="failed at: not a case"):
+        worker.seconds("not a case")
+
+
+def test_work_is_prepared_and_run_once_before_it_is_measured(monkeypatch):
+    calls = []
+    cases = {name: lambda name=name: calls.append(name) or (lambda: calls.append("run")) for name in "ab"}
+    monkeypatch.setattr(guard_work, "WORK", cases)
+    assert len(list(guard_work.answer("aab"))) == 3
+    assert calls == ["a", "run", "run", "run", "b", "run", "run"]
 
 
 # Tables with words and holes
