@@ -42,6 +42,13 @@ def covertype(n=100_000):
     return np.ascontiguousarray(load("covertype")[0][:n])
 
 
+def shuffled_covertype(n=100_000):
+    """Return random rows and their labels, in random order."""
+    X, y = load("covertype")[:2]
+    which = np.random.default_rng(0).permutation(len(y))[:n]
+    return X[which], y[which]
+
+
 def fitted(X, partitioning, n_cells, **options):
     return IsolationKernel(partitioning, 100, n_cells, random_state=0, n_jobs=THREADS, **options).fit(X)
 
@@ -90,8 +97,7 @@ def tree_map_4096():
 
 @case("tree map, covertype 100,000 rows in random order, psi = 16,384", "isotree, tree_num", 12)
 def tree_map_16384():
-    X = load("covertype")[0]
-    return tree_map(16_384, X[np.random.default_rng(0).permutation(len(X))[:100_000]])
+    return tree_map(16_384, shuffled_covertype()[0])
 
 
 @case("tree map, rcv1 subset (CSR), psi = 256, capped", "scikit-learn RandomTreesEmbedding, same depth", 10)
@@ -124,6 +130,28 @@ def growing_256():
 @case("growing trees, covertype, psi = 4096", "isotree's fit", 3)
 def growing_4096():
     return growing(4096)
+
+
+# -- predictions
+
+
+def predicting(n_cells):
+    from lightgbm import LGBMClassifier
+
+    X, y = shuffled_covertype()
+    ours = IKOGDClassifier(n_cells=n_cells, n_partitionings=100, random_state=0, n_jobs=THREADS).fit(X, y)
+    theirs = LGBMClassifier(n_estimators=100, num_leaves=255, n_jobs=THREADS, verbose=-1).fit(X, y).booster_
+    return lambda: ours.predict(X), lambda: theirs.predict(X, num_threads=THREADS)
+
+
+@case("predict, covertype 100,000 rows in random order, tree, psi = 256", "LightGBM, 100 trees of 255 leaves", 2.5)
+def predicting_256():
+    return predicting(256)
+
+
+@case("predict, covertype 100,000 rows in random order, tree, psi = 16,384", "LightGBM, 100 trees of 255 leaves", 1)
+def predicting_16384():
+    return predicting(16_384)
 
 
 # -- Voronoi cells
