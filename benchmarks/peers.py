@@ -59,8 +59,9 @@ def is_short(row):
 
 def missed_aims(rows):
     """Return the aims that rows miss, as Markdown."""
-    short = [f"- {r['work']}, against {r['against']}: {r['ratio']:.3g}, aim {r['aim']:.3g}" for r in rows if is_short(r)]
-    return "\n".join(["", f"Aims missed on this machine: {len(short)} of {len(rows)}.", *([""] if short else []), *short])
+    short = [row for row in rows if is_short(row)]
+    lines = [f"- {r['work']}, against {r['against']}: {r['ratio']:.3g}, aim {r['aim']:.3g}" for r in short]
+    return "\n".join(["", f"Aims missed on this machine: {len(short)} of {len(rows)}.", *([""] if short else []), *lines])
 
 
 def _change(row, before):
