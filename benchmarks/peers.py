@@ -61,7 +61,8 @@ def missed_aims(rows):
     """Return the aims that rows miss, as Markdown."""
     short = [row for row in rows if is_short(row)]
     lines = [f"- {r['work']}, against {r['against']}: {r['ratio']:.3g}, aim {r['aim']:.3g}" for r in short]
-    return "\n".join(["", f"Aims missed on this machine: {len(short)} of {len(rows)}.", *([""] if short else []), *lines])
+    head = f"Aims missed on this machine: {len(short)} of {len(rows)}."
+    return "\n".join(["", head, *([""] if short else []), *lines])
 
 
 def _change(row, before):
