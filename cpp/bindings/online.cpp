@@ -108,6 +108,8 @@ class Memory {
         return {owned->block.memory.get(), shape.size(), shape.data(), owner, nullptr, array.dtype()};
     }
 
+    std::size_t n_bytes() const { return recycler_->n_bytes(); }
+
   private:
     struct Owned {
         std::weak_ptr<Recycler> recycler;
@@ -137,9 +139,8 @@ std::vector<Clock> copy_models(const Clock &guard, const std::vector<const Clock
         n_bytes += pair.second.nbytes();
     const nb::gil_scoped_release release;
     const std::shared_lock lock(guard.lock);
-    parallel_tiles(std::ssize(copies), 1, n_bytes < kFewBytes ? 1 : threads, [&] {
-        return [&](std::int64_t k, std::int64_t) { copy(copies[static_cast<std::size_t>(k)]); };
-    });
+    parallel_tiles(std::ssize(copies), 1, n_bytes < kFewBytes ? 1 : threads,
+                   [&] { return [&](std::int64_t k, std::int64_t) { copy(copies[static_cast<std::size_t>(k)]); }; });
     std::vector<Clock> copied;
     for (const Clock *clock : clocks)
         copied.push_back(*clock);
@@ -266,7 +267,10 @@ void register_online(nb::module_ &m) {
           "copies"_a.noconvert() = Copies());
     m.def("copy_model", &copy_model, "clock"_a, "copies"_a.noconvert());
     m.def("copy_models", &copy_models, "guard"_a, "clocks"_a, "copies"_a.noconvert(), "threads"_a = 1);
-    nb::class_<Memory>(m, "Memory").def(nb::init<>()).def("empty_like", &Memory::empty_like, "array"_a.noconvert());
+    nb::class_<Memory>(m, "Memory")
+        .def(nb::init<>())
+        .def("empty_like", &Memory::empty_like, "array"_a.noconvert())
+        .def_prop_ro("n_bytes", &Memory::n_bytes);
     m.def("before_fork", &before_fork, nb::call_guard<nb::gil_scoped_release>());
     m.def("after_fork_in_parent", &after_fork_in_parent);
     m.def("after_fork_in_child", &after_fork_in_child);

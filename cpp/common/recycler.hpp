@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -40,8 +41,15 @@ class Recycler {
         kept_.push_back(std::move(block));
     }
 
+    // Bytes of the blocks that are kept.
+    std::size_t n_bytes() const {
+        const std::lock_guard lock(mutex_);
+        return std::accumulate(kept_.begin(), kept_.end(), std::size_t{0},
+                               [](std::size_t sum, const Block &block) { return sum + block.size; });
+    }
+
   private:
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::vector<Block> kept_;
 };
 

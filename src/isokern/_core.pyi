@@ -159,6 +159,8 @@ def copy_models(guard: Clock, clocks: Sequence[Clock], copies: Copies, threads: 
 
 class Memory:
     def empty_like(self, array: NDArray[Any]) -> NDArray[Any]: ...
+    @property
+    def n_bytes(self) -> int: ...
 
 class Entrant:
     def __init__(

@@ -73,7 +73,7 @@ class BaseRace(Part):
     narrows: bool = True  # whether a stream drops candidates
     # State of ADWIN on the leader's errors along a stream, see ``cpp/online/adwin.hpp``; None if nobody asks for it.
     monitor: NDArray[np.float64] | None = None
-    _memory: Any = field(default_factory=_core.Memory, init=False)  # of successors
+    memory: Any = field(default_factory=_core.Memory, init=False)  # of successors
 
     def companions(self) -> list[Any]:
         """Return the other parts that are learned in place."""
@@ -259,8 +259,8 @@ class BaseRace(Part):
 
     def successor(self, threads: int) -> Self:
         """Return a copy that is to replace this state; it gets the memory of those that were replaced before."""
-        copied = self._copied(self._memory, threads)
-        copied._memory = self._memory
+        copied = self._copied(self.memory, threads)
+        copied.memory = self.memory
         return copied
 
     def _copied(self, memory: _core.Memory | None, threads: int) -> Self:

@@ -111,8 +111,10 @@ def twin(part: Any, memory: _core.Memory | None = None) -> tuple[Any, Copies]:
     for name in part.in_place:
         array = getattr(part, name)
         if array is not None:
-            is_recycled = memory is not None and array.nbytes >= _LARGE
-            vars(copied)[name] = memory.empty_like(array) if is_recycled else np.empty_like(array, subok=False)
+            if memory is not None and array.nbytes >= _LARGE:
+                vars(copied)[name] = memory.empty_like(array)
+            else:
+                vars(copied)[name] = np.empty_like(array, subok=False)
             copies.append((vars(copied)[name], array))
     return copied, copies
 
