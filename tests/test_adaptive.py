@@ -129,9 +129,10 @@ def test_trees_that_are_replaced_map_rows_like_those_they_are_replaced_by():
     samples = np.stack([np.random.default_rng(k).permutation(200)[:30] for k in range(5)])
     first = IsolationTrees.learn(X, samples[:3], 1, 1, max_depth=None, n_cells=32)
     second = IsolationTrees.learn(X, samples[3:, :20].copy(), 2, 1, max_depth=None, n_cells=32)
-    mixed = first.replaced({1: (second, 1), 0: (second, 0)})
-    cells, one, two = (scaled_cells(trees, X, np.uint16, 1) for trees in (mixed, first, second))
-    assert np.array_equal(cells, np.stack([two[:, 0], two[:, 1], one[:, 2]], axis=1))
+    one, two = (scaled_cells(trees, X, np.uint16, 1) for trees in (first, second))
+    for trees in (first, copy.deepcopy(first)):  # with paths that are known already, and without
+        mixed = trees.replaced({1: (second, 1), 0: (second, 0)})
+        assert np.array_equal(scaled_cells(mixed, X, np.uint16, 1), np.stack([two[:, 0], two[:, 1], one[:, 2]], axis=1))
 
 
 def test_a_tree_depends_on_its_number_not_on_its_neighbours():
@@ -549,6 +550,21 @@ def test_memory_stays_within_its_bound():
     sizes = []
     for begin in range(0, 17_000, BLOCK):
         model.partial_fit(X[begin : begin + BLOCK], y[begin : begin + BLOCK])
-        sizes.append(array_bytes(model))
+        sizes.append(array_bytes(model) + model.learned_.memory.n_bytes)
     assert max(sizes) <= bound
     assert bound < 8 * max(sizes)
+
+
+def weights_of(learned):
+    return [getattr(model, name) for model in learned.models for name in model.in_place]
+
+
+def test_the_memory_of_a_replaced_state_is_used_again_but_not_while_somebody_holds_the_state():
+    X, y = rotating(6000)
+    model = AdaptiveIKClassifier(20, random_state=0).partial_fit(X[:4097], y[:4097])
+    held = model.learned_
+    expected = pickle.dumps(weights_of(held))
+    model.partial_fit(X[4097:], y[4097:])
+    assert model.learned_.memory.n_bytes > 0
+    assert pickle.dumps(weights_of(held)) == expected
+    assert copy.deepcopy(model).learned_.memory.n_bytes == 0

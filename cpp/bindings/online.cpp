@@ -6,6 +6,7 @@
 #include "bindings/rules.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <mutex>
 #include <shared_mutex>
 #include <string>
@@ -13,6 +14,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "common/recycler.hpp"
+#include "common/threads.hpp"
 #include "online/dual.hpp"
 #include "online/primal.hpp"
 
@@ -88,6 +91,36 @@ void score_primal(const CellsArgument &cells, const Vector<std::int64_t> &starts
         cells);
 }
 
+// Memory for copies of a model, of which each replaces the one before.
+class Memory {
+  public:
+    // An array like another one, with any content. Its memory comes back here when nobody uses it any more.
+    nb::ndarray<nb::numpy> empty_like(const nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu> &array) const {
+        const auto owned = new Owned{recycler_, recycler_->take(array.nbytes())};
+        const nb::capsule owner(owned, [](void *p) noexcept {
+            const std::unique_ptr<Owned> back(static_cast<Owned *>(p));
+            if (const auto recycler = back->recycler.lock())
+                recycler->give_back(std::move(back->block));
+        });
+        std::vector<std::size_t> shape;
+        for (std::size_t k = 0; k < array.ndim(); ++k)
+            shape.push_back(array.shape(k));
+        return {owned->block.memory.get(), shape.size(), shape.data(), owner, nullptr, array.dtype()};
+    }
+
+    std::size_t n_bytes() const { return recycler_->n_bytes(); }
+
+  private:
+    struct Owned {
+        std::weak_ptr<Recycler> recycler;
+        Recycler::Block block;
+    };
+
+    std::shared_ptr<Recycler> recycler_ = std::make_shared<Recycler>();
+};
+
+constexpr std::size_t kFewBytes = 1 << 20; // are copied before other threads have started
+
 // Copies arrays of a model that another thread may learn; returns its clock at the same moment.
 Clock copy_model(const Clock &clock, const Copies &copies) {
     check(copies);
@@ -98,11 +131,16 @@ Clock copy_model(const Clock &clock, const Copies &copies) {
 }
 
 // The same for models that learn together; returns copies of their clocks.
-std::vector<Clock> copy_models(const Clock &guard, const std::vector<const Clock *> &clocks, const Copies &copies) {
+std::vector<Clock> copy_models(const Clock &guard, const std::vector<const Clock *> &clocks, const Copies &copies,
+                               int threads) {
     check(copies);
+    std::size_t n_bytes = 0;
+    for (const auto &pair : copies)
+        n_bytes += pair.second.nbytes();
     const nb::gil_scoped_release release;
     const std::shared_lock lock(guard.lock);
-    copy_all(copies);
+    parallel_tiles(std::ssize(copies), 1, n_bytes < kFewBytes ? 1 : threads,
+                   [&] { return [&](std::int64_t k, std::int64_t) { copy(copies[static_cast<std::size_t>(k)]); }; });
     std::vector<Clock> copied;
     for (const Clock *clock : clocks)
         copied.push_back(*clock);
@@ -228,7 +266,11 @@ void register_online(nb::module_ &m) {
           "sums"_a.noconvert().none(), "clock"_a, "naive"_a, "scores"_a.noconvert(), "threads"_a,
           "copies"_a.noconvert() = Copies());
     m.def("copy_model", &copy_model, "clock"_a, "copies"_a.noconvert());
-    m.def("copy_models", &copy_models, "guard"_a, "clocks"_a, "copies"_a.noconvert());
+    m.def("copy_models", &copy_models, "guard"_a, "clocks"_a, "copies"_a.noconvert(), "threads"_a = 1);
+    nb::class_<Memory>(m, "Memory")
+        .def(nb::init<>())
+        .def("empty_like", &Memory::empty_like, "array"_a.noconvert())
+        .def_prop_ro("n_bytes", &Memory::n_bytes);
     m.def("before_fork", &before_fork, nb::call_guard<nb::gil_scoped_release>());
     m.def("after_fork_in_parent", &after_fork_in_parent);
     m.def("after_fork_in_child", &after_fork_in_child);

@@ -32,11 +32,14 @@ inline void check(const Copies &copies) {
             throw std::invalid_argument("copies must be pairs of arrays of the same dtype and size.");
 }
 
-// Call check() first, with the GIL; this needs none.
+// Call check() first, with the GIL; these need none.
+inline void copy(const Copies::value_type &pair) {
+    if (pair.second.nbytes() > 0)
+        std::memcpy(pair.first.data(), pair.second.data(), pair.second.nbytes());
+}
 inline void copy_all(const Copies &copies) {
-    for (const auto &[to, from] : copies)
-        if (from.nbytes() > 0)
-            std::memcpy(to.data(), from.data(), from.nbytes());
+    for (const auto &pair : copies)
+        copy(pair);
 }
 
 // More rounds than any stream has, yet few enough that counting further does not overflow.

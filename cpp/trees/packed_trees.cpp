@@ -129,9 +129,9 @@ std::int64_t PackedTrees::trees_together() const {
 std::int64_t PackedTrees::sorted_tile(std::int64_t n_rows, std::int64_t n_columns, int threads) const {
     if (std::ssize(nodes_) <= kSmallForest)
         return kGroupRows;
-    const std::int64_t n_threads = usable_threads(threads);
-    const std::int64_t most = std::min<std::int64_t>(kTileValues / n_columns, 2048);
-    return std::max<std::int64_t>(std::min(most, (n_rows + n_threads - 1) / n_threads) / kGroupRows, 1) * kGroupRows;
+    const std::int64_t share = kGroupRows * usable_threads(threads);
+    const std::int64_t most = std::min<std::int64_t>(kTileValues / n_columns, 2048) / kGroupRows;
+    return std::max<std::int64_t>(std::min(most, (n_rows + share - 1) / share), 1) * kGroupRows;
 }
 
 } // namespace isokern

@@ -36,19 +36,20 @@ static constexpr std::int64_t kManyRows = 64;
 static constexpr std::int64_t kManyTrees = 8;
 
 // Throws unless all columns, children and cells are within bounds and children come after their parent. The column of a
-// leaf is checked too, because the traversal reads it before it knows that the node is a leaf.
+// leaf is checked too, because the traversal reads it before it knows that the node is a leaf. These checks have no
+// branches, since leaves are unpredictable.
 static void check_nodes(const double *split, const std::int32_t *column, const std::int32_t *left, std::int64_t size,
-                        const std::vector<bool> &is_categorical, std::int64_t n_cells) {
+                        const std::vector<bool> &is_categorical, bool has_categories, std::int64_t n_cells) {
     if (size == 0)
         throw std::invalid_argument("a tree must have at least one node.");
     bool is_sound = true;
     for (std::int64_t k = 0; k < size; ++k) {
-        is_sound &= column[k] >= 0 && column[k] < std::ssize(is_categorical);
-        is_sound &= left[k] < 0 ? ~left[k] < n_cells : left[k] > k && left[k] < size - 1;
+        is_sound &= (column[k] >= 0) & (column[k] < std::ssize(is_categorical));
+        is_sound &= ((left[k] < 0) & (~left[k] < n_cells)) | ((left[k] > k) & (left[k] < size - 1));
     }
     if (!is_sound)
         throw std::invalid_argument("a tree's nodes must point to existing columns, later nodes and existing cells.");
-    for (std::int64_t k = 0; k < size; ++k)
+    for (std::int64_t k = 0; has_categories && k < size; ++k)
         if (left[k] >= 0 && is_categorical[column[k]] && !(split[k] >= 0.0 && split[k] < 0x1p32))
             throw std::invalid_argument("the split of a categorical column must be a seed below 2^32.");
 }
@@ -75,7 +76,7 @@ static void check_points(const std::int32_t *left, const std::int32_t *n_points,
     for (std::int64_t k = 0; k < size; ++k) {
         const std::int32_t *children = n_points + std::max(left[k], 0);
         is_sound &= n_points[k] >= 1;
-        is_sound &= left[k] < 0 || std::int64_t{children[0]} + children[1] == n_points[k];
+        is_sound &= (left[k] < 0) | (std::int64_t{children[0]} + children[1] == n_points[k]);
     }
     if (!is_sound)
         throw std::invalid_argument("a tree's node must have at least one point, and its children as many in all.");
@@ -96,7 +97,7 @@ TreeMap::TreeMap(const double *split, const std::int32_t *column, const std::int
         throw std::invalid_argument("the starts of the trees must ascend from 0.");
     parallel_each(n_trees, starts[n_trees], [&](std::int64_t i) {
         check_nodes(split + starts[i], column + starts[i], left + starts[i], starts[i + 1] - starts[i], is_categorical_,
-                    n_cells);
+                    has_categories_, n_cells);
         check_parents(left + starts[i], starts[i + 1] - starts[i]);
         check_points(left + starts[i], n_points + starts[i], starts[i + 1] - starts[i]);
     });

@@ -83,7 +83,7 @@ class IsolationTrees(Part):
     categorical: NDArray[np.int32]
     n_first: NDArray[np.int64] | None = None
     on_devices: dict[Any, Any] = field(default_factory=dict, init=False)  # cache of isokern.devices
-    _paths: dict[int, NDArray[Any]] = field(default_factory=dict, init=False)  # cache of paths
+    known_paths: dict[int, NDArray[Any]] = field(default_factory=dict, init=False)  # cache
 
     def __post_init__(self) -> None:
         need(is_count(self.n_columns) and self.n_columns < 2**31, "n_columns must be below 2^31")
@@ -101,13 +101,13 @@ class IsolationTrees(Part):
 
     def paths(self, n_scales: int) -> NDArray[Any]:
         """Return the cells of each leaf of each tree at all scales, (t, n_cells, n_scales), computed on first use."""
-        if n_scales not in self._paths:
+        if n_scales not in self.known_paths:
             # Zeros take no memory where trees have fewer leaves than cells.
             shape = (self.n_trees, self.n_cells, n_scales)
             paths = np.zeros(shape, dtype=np.min_scalar_type(self.n_cells - 1))
             _core.find_paths(*self._links(), paths)
-            self._paths[n_scales] = paths
-        return self._paths[n_scales]
+            self.known_paths[n_scales] = paths
+        return self.known_paths[n_scales]
 
     def _links(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
         """Return the links between nodes and what makes a node a cell of a coarser scale: few points."""
@@ -153,7 +153,9 @@ class IsolationTrees(Part):
         parts = [(trees.arrays, *trees.arrays["starts"][i : i + 2]) for trees, i in chosen]
         arrays = {name: np.concatenate([part[name][a:b] for part, a, b in parts]) for name in _FOREST[:-1]}
         arrays["starts"] = np.cumsum([0, *(b - a for _, a, b in parts)])
-        return replace(self, arrays=arrays)
+        trees = replace(self, arrays=arrays)
+        trees.known_paths = {n: np.stack([of.paths(n)[i] for of, i in chosen]) for n in self.known_paths}
+        return trees
 
     def grown(
         self, rows: CoreRows, samples: NDArray[np.int64], seed: int, threads: int, *, max_depth: int | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -73,6 +73,7 @@ class BaseRace(Part):
     narrows: bool = True  # whether a stream drops candidates
     # State of ADWIN on the leader's errors along a stream, see ``cpp/online/adwin.hpp``; None if nobody asks for it.
     monitor: NDArray[np.float64] | None = None
+    memory: Any = field(default_factory=_core.Memory, init=False)  # of successors
 
     def companions(self) -> list[Any]:
         """Return the other parts that are learned in place."""
@@ -254,9 +255,19 @@ class BaseRace(Part):
 
     def snapshot(self) -> Self:
         """Return a copy of one moment, even while another thread learns."""
-        copied, copies = zip(*map(twin, (self, *self.models, *self.companions())), strict=True)
+        return self._copied(None, 1)
+
+    def successor(self, threads: int) -> Self:
+        """Return a copy that is to replace this state; it gets the memory of those that were replaced before."""
+        copied = self._copied(self.memory, threads)
+        copied.memory = self.memory
+        return copied
+
+    def _copied(self, memory: _core.Memory | None, threads: int) -> Self:
+        parts = (self, *self.models, *self.companions())
+        copied, copies = zip(*(twin(part, memory) for part in parts), strict=True)
         pairs = [pair for of_part in copies for pair in of_part]
-        clocks = _core.copy_models(self.clock, [model.clock for model in self.models], pairs)
+        clocks = _core.copy_models(self.clock, [model.clock for model in self.models], pairs, threads)
         own, n = copied[0], len(self.models)
         models, others = list(copied[1 : n + 1]), self.with_companions(list(copied[n + 1 :]))
         for model, clock in zip(models, clocks, strict=True):

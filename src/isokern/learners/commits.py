@@ -25,6 +25,7 @@ from isokern.learners.clock import Clock
 from isokern.system import at_fork
 
 BLOCK = 1000  # rows learned in one step
+_LARGE = 2**16  # bytes of an array whose memory is worth recycling
 
 Item = TypeVar("Item")
 Copies = list[tuple[NDArray[Any], NDArray[Any]]]  # (to, from)
@@ -101,13 +102,19 @@ at_fork(before=_core.before_fork, in_parent=_core.after_fork_in_parent, in_child
 # -- parts that the core changes in place: those that name such arrays in ``in_place``
 
 
-def twin(part: Any) -> tuple[Any, Copies]:
-    """Return a copy with arrays still to be filled, and the arrays (to, from) that the core has to copy for that."""
+def twin(part: Any, memory: _core.Memory | None = None) -> tuple[Any, Copies]:
+    """Return a copy with arrays still to be filled, and the arrays (to, from) that the core has to copy for that.
+
+    ``memory`` is where to take large arrays from.
+    """
     copied, copies = private(part), []
     for name in part.in_place:
         array = getattr(part, name)
         if array is not None:
-            vars(copied)[name] = np.empty_like(array, subok=False)
+            if memory is not None and array.nbytes >= _LARGE:
+                vars(copied)[name] = memory.empty_like(array)
+            else:
+                vars(copied)[name] = np.empty_like(array, subok=False)
             copies.append((vars(copied)[name], array))
     return copied, copies
 

@@ -203,9 +203,11 @@ class Heirs:
         first = len(before.starts) - 1 - len(self._parents)  # columns of cells that belong to other trees
         index = np.full(after.starts[-1], -1)
         index[: after.starts[first]] = np.arange(after.starts[first])
+        if before.paths is None:
+            former = self._parents + before.starts[first:-1, None]
+            index[after.starts[first] :] = np.where(self._parents < 0, -1, former).ravel()
+            return index
         trees, leaves = np.nonzero(self._parents >= 0)
-        former = self._parents[trees, leaves]
-        if before.paths is not None:
-            former, leaves = before.paths[trees, former, 0], after.paths[trees, leaves, 0]
+        former, leaves = before.paths[trees, self._parents[trees, leaves], 0], after.paths[trees, leaves, 0]
         index[after.starts[first + trees] + leaves] = before.starts[first + trees] + former
         return index

@@ -66,6 +66,7 @@ class Ladder(Part):
         ``n_before`` is the number of rows so far, ``recent`` the last of them.
         """
         due, n_renewed, row = self.due.copy(), self.n_renewed.copy(), n_before
+        n_recent = recent.n - n_before
         found: list[Due] = []
         while True:
             tree = int(due.argmin())
@@ -74,7 +75,7 @@ class Ladder(Part):
                 return found, replace(self, due=due, n_renewed=n_renewed)
             life = min(_FIRST_LIFE << tree % _N_LIVES, row)
             number = int(n_renewed[tree]) * self.n_trees + tree
-            n_rows = min(life, recent.n_most, recent.n + row - n_before)
+            n_rows = min(life, recent.n_most, n_recent + row)
             if n_rows < _FEWEST_ROWS:
                 due[tree] = row + _FEWEST_ROWS
                 continue

@@ -51,19 +51,20 @@ class RecentRows(Part):
 
     def last(self, n: int) -> Batch:
         """Return the last n rows, or all if there are fewer."""
-        batches: list[Batch] = []
-        n_found = 0
-        for batch in reversed(self.batches):
-            batches.insert(0, batch)
-            n_found += len(batch.targets)
-            if n_found >= n:
-                break
-        found = joined(batches) if len(batches) > 1 else batches[0]
-        return found.some(slice(n_found - n, None)) if n_found > n else found
+        parts = self._last_parts(n)
+        return joined(parts) if len(parts) > 1 else parts[0]
 
     def last_with(self, batch: Batch) -> Batch:
         """Return the last ``n_most`` rows and the next ones."""
-        return joined([self.last(self.n_most), batch]) if self.n else batch
+        return joined([*self._last_parts(self.n_most), batch]) if self.n else batch
+
+    def _last_parts(self, n: int) -> list[Batch]:
+        parts: list[Batch] = []
+        for batch in reversed(self.batches):
+            if n > 0:
+                parts.insert(0, batch.some(slice(max(0, len(batch.targets) - n), None)))
+            n -= len(batch.targets)
+        return parts
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:

@@ -188,7 +188,7 @@ class Renewing(OnCells):
     @all_or_nothing
     def _learn_renewing(self, block: Block, **how: Any) -> None:
         """Learn a block of rows along which trees are renewed."""
-        self.learned_ = self.learned_.snapshot()  # others may read the present one
+        self.learned_ = self.learned_.successor(n_threads(self.n_jobs))  # others may read the present one
         self._learn(*block.rows, **how)
         self.kernel_ = private(self.kernel_)
         self.kernel_.map_, self.ladder_, self.recent_ = block.fitted, block.ladder, block.recent
