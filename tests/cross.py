@@ -2,7 +2,8 @@
 
 ``make cross`` runs this. Each platform builds ``core_test`` in ``build/cross/<platform>``, with warnings as errors. It
 runs here if the program can, once for each instruction set: x86-64 Linux directly, arm64 Linux under QEMU. macOS and
-Windows are only compiled and linked. Compilers for these and for musl come with the package ``ziglang`` (clang and libc++).
+Windows are only compiled and linked. Compilers for these and for musl come with the package ``ziglang`` (clang and
+libc++).
 
     python tests/cross.py                  # all platforms
     python tests/cross.py arm64 clang      # some of them
