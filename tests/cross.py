@@ -1,8 +1,9 @@
 """Compile the core for other compilers and platforms, and run its tests where this machine can.
 
 ``make cross`` runs this. Each platform builds ``core_test`` in ``build/cross/<platform>``, with warnings as errors. It
-runs here if the program can: x86-64 Linux directly, arm64 Linux under QEMU. macOS and Windows are only compiled and
-linked. Compilers for these and for musl come with the package ``ziglang`` (clang and libc++).
+runs here if the program can, once for each instruction set: x86-64 Linux directly, arm64 Linux under QEMU. macOS and
+Windows are only compiled and linked. Compilers for these and for musl come with the package ``ziglang`` (clang and
+libc++).
 
     python tests/cross.py                  # all platforms
     python tests/cross.py arm64 clang      # some of them
@@ -10,6 +11,7 @@ linked. Compilers for these and for musl come with the package ``ziglang`` (clan
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -20,6 +22,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 BUILD = ROOT / "build" / "cross"
+# Those that the CPU lacks fall back to the widest that it has.
+INSTRUCTION_SETS = {"x86_64": ("baseline", "avx2", "avx512", "avx512vnni"), "aarch64": ("baseline",)}
 ZIG = "zig"  # stands for the compiler of ziglang, for the platform's target
 
 
@@ -69,8 +73,10 @@ def test(name: str, platform: Platform) -> bool:
             print(f"{name}: compiled, not run", flush=True)
             return True
         (program,) = (BUILD / name).glob("core_test*")
-        print(f"{name}: ", end="", flush=True)
-        subprocess.run([*platform.runner, program, ROOT / "cpp" / "tests" / "golden.txt"], check=True)
+        for instruction_set in INSTRUCTION_SETS[platform.processor]:
+            print(f"{name}: ", end="", flush=True)
+            command = [*platform.runner, program, ROOT / "cpp" / "tests" / "golden.txt"]
+            subprocess.run(command, check=True, env={**os.environ, "ISOKERN_ISA": instruction_set})
     except subprocess.CalledProcessError as error:
         print(f"{name}: {error}", flush=True)
         return False

@@ -5,8 +5,10 @@ virtual environment of its own and a small program that checks its results. With
 installed in a new Debian without a compiler, made by ``mmdebstrap`` in a temporary folder; this needs root and the
 Debian package mmdebstrap.
 
-    python tests/installs.py                 # all cases
-    python tests/installs.py wheel cli       # some of them
+    python tests/installs.py                    # all cases
+    python tests/installs.py wheel cli          # some of them
+    python tests/installs.py --debian           # all cases, and the Debian that has this Python
+    python tests/installs.py --debian=3.14      # all cases, and a Debian that has another Python
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
-WHEEL = "*-cp311-*.whl" if sys.version_info < (3, 12) else "*-abi3-*.whl"
-SUITES = {(3, 11): "bookworm", (3, 13): "trixie"}  # releases of Debian, by their Python
+THIS_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+DEBIANS = {"3.11": "bookworm", "3.13": "trixie", "3.14": "forky", "3.15": "forky"}  # releases, by a Python they have
 
 LIBRARY = """
 import sys
@@ -92,12 +94,20 @@ def main() -> None:
     """Run the cases that the command line names; exit with those that failed."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("cases", nargs="*", metavar="CASE", help=f"default: {', '.join(CASES)}")
-    parser.add_argument("--debian", action="store_true", help="also in a new Debian without a compiler")
+    parser.add_argument(
+        "--debian",
+        nargs="?",
+        const=THIS_PYTHON,
+        metavar="PYTHON",
+        help=f"also in a new Debian without a compiler that has this version of Python: {', '.join(DEBIANS)}",
+    )
     options = parser.parse_args()
     if unknown := set(options.cases) - set(CASES):
         parser.error(f"cases must be among {', '.join(CASES)}; got {', '.join(sorted(unknown))}.")
+    if options.debian not in {None, *DEBIANS}:
+        parser.error(f"Python of --debian must be one of {', '.join(DEBIANS)}; got {options.debian}.")
     failed = [name for name in options.cases or CASES if not is_usable(name)]
-    if options.debian and not works_in_debian():
+    if options.debian and not works_in_debian(options.debian):
         failed.append("Debian")
     sys.exit(f"failed: {', '.join(failed)}" if failed else None)
 
@@ -107,7 +117,7 @@ def is_usable(name: str) -> bool:
     what, others, program = CASES[name]
     with tempfile.TemporaryDirectory() as folder:
         python = Path(folder, "venv", "Scripts" if os.name == "nt" else "bin", "python")
-        what = what.format(wheel=built(WHEEL), sdist=built("*.tar.gz"), root=ROOT)
+        what = what.format(wheel=built(wheel_of(THIS_PYTHON)), sdist=built("*.tar.gz"), root=ROOT)
         commands = (
             [sys.executable, "-m", "venv", Path(folder, "venv")],
             [python, "-m", "pip", "install", "-qq", "--disable-pip-version-check", what, *others],
@@ -116,29 +126,36 @@ def is_usable(name: str) -> bool:
         return report(name, [(command, folder) for command in commands])
 
 
-def works_in_debian() -> bool:
-    """Return whether the wheel can be installed and used in a new Debian that has Python, but no compiler."""
-    suite = SUITES.get(sys.version_info[:2])
-    if suite is None or shutil.which("mmdebstrap") is None or os.geteuid() != 0:
-        sys.exit("--debian needs root, Python 3.11 or 3.13, and a package: apt-get install mmdebstrap")
+def works_in_debian(version: str) -> bool:
+    """Return whether the wheel can be installed and used in a new Debian with a Python, but without a compiler."""
+    if shutil.which("mmdebstrap") is None or os.geteuid() != 0:
+        sys.exit("--debian needs root and a package: apt-get install mmdebstrap")
+    suite, wheel = DEBIANS[version], built(wheel_of(version))
     with tempfile.TemporaryDirectory() as folder:
         system, wheels = Path(folder, "debian"), Path(folder, "debian", "wheels")
         inside = ["chroot", system, "sh", "-euc"]
+        download = [sys.executable, "-m", "pip", "download", "-qq", "--only-binary=:all:", "--python-version", version]
+        python = f"python{version}"
         commands = (
-            ["mmdebstrap", "--quiet", "--variant=apt", "--include=python3-venv", suite, system],
-            [sys.executable, "-m", "pip", "download", "-qq", "--only-binary=:all:", "--dest", wheels, built(WHEEL)],
-            [*inside, "for name in cc gcc c++ g++ clang; do ! command -v $name; done"],
-            [*inside, "python3 -m venv /venv; /venv/bin/pip install -qq --no-index --find-links /wheels isokern"],
+            ["mmdebstrap", "--quiet", "--variant=apt", f"--include={python}-venv", suite, system],
+            [*download, "--dest", wheels, wheel],
+            [*inside, "for name in cc gcc c++ g++ clang; do if command -v $name; then exit 1; fi; done"],
+            [*inside, f"{python} -m venv /venv; /venv/bin/pip install -qq --no-index --find-links /wheels isokern"],
             [*inside, 'cd /tmp; /venv/bin/python -c "$0"', LIBRARY + WITHOUT_COMMAND_LINE],
         )
-        return report(f"Debian {suite}", [(command, "/") for command in commands])
+        return report(f"Debian {suite}, Python {version}", [(command, "/") for command in commands])
+
+
+def wheel_of(version: str) -> str:
+    """Return the pattern of the wheel for a Python."""
+    return "*-cp311-*.whl" if version == "3.11" else "*-abi3-*.whl"
 
 
 def built(pattern: str) -> Path:
     """Return the newest file in ``dist/`` with such a name."""
     files = sorted(DIST.glob(pattern), key=lambda path: path.stat().st_mtime)
     if not files:
-        sys.exit(f"{DIST} must contain a file {pattern}. Run make wheel with this Python.")
+        sys.exit(f"{DIST} must contain a file {pattern}. Run make wheel; PYTHON=python3.13 builds the stable ABI.")
     return files[-1]
 
 

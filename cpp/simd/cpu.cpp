@@ -1,4 +1,4 @@
-// Detects the CPU's instruction set by CPUID, through the compiler's built-ins.
+// Detects the CPU's instruction set by CPUID.
 //
 // In: CPUID, ISOKERN_ISA. Out: one InstructionSet for the whole process. ISOKERN_ISA can only narrow the choice, so
 // that tests can run every kernel that the CPU supports; an unknown name is ignored.
@@ -9,22 +9,49 @@
 #include <cstdlib>
 #include <string_view>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace isokern {
 namespace {
 
 constexpr std::array<const char *, 4> kNames{"baseline", "avx2", "avx512", "avx512vnni"};
 
-// Asks for the extensions that CMakeLists.txt compiles the kernels with.
-InstructionSet widest() {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512dq"))
-        return __builtin_cpu_supports("avx512vnni") ? InstructionSet::avx512vnni : InstructionSet::avx512;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return InstructionSet::avx2;
-#endif
-    return InstructionSet::baseline;
+
+// Bits of XCR0: the operating system saves the registers of AVX (xmm, ymm) and of AVX-512 (also opmask, zmm).
+constexpr unsigned kAvxState = 0x06;
+constexpr unsigned kAvx512State = 0xe6;
+
+// Returns the lower half of XCR0. Only allowed if CPUID reports OSXSAVE.
+unsigned saved_state() {
+    unsigned low, high;
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return low;
 }
+
+constexpr bool contains(unsigned bits, unsigned wanted) { return (bits & wanted) == wanted; }
+
+// Asks for the extensions that CMakeLists.txt compiles the kernels with. __builtin_cpu_supports would be shorter, but
+// reads variables of libgcc or compiler-rt, which are not linked on all platforms.
+InstructionSet widest() {
+    unsigned eax, ebx, ecx, edx;
+    if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || !contains(ecx, bit_OSXSAVE | bit_AVX | bit_FMA))
+        return InstructionSet::baseline;
+    const unsigned state = saved_state();
+    if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) || !contains(ebx, bit_AVX2) || !contains(state, kAvxState))
+        return InstructionSet::baseline;
+    if (!contains(ebx, bit_AVX512F | bit_AVX512BW | bit_AVX512VL | bit_AVX512DQ) || !contains(state, kAvx512State))
+        return InstructionSet::avx2;
+    return contains(ecx, bit_AVX512VNNI) ? InstructionSet::avx512vnni : InstructionSet::avx512;
+}
+
+#else
+
+InstructionSet widest() { return InstructionSet::baseline; }
+
+#endif
 
 InstructionSet chosen() {
     const char *wanted = std::getenv("ISOKERN_ISA");

@@ -112,6 +112,7 @@ def _annotations(cls: Any) -> dict[str, Any]:
 
 def _is_of(value: Any, expected: Any) -> bool:
     """Return whether a value has an annotated type."""
+    expected = _without_alias(expected)
     origin, arguments = get_origin(expected), get_args(expected)
     if origin in (Union, UnionType):
         return any(_is_of(value, choice) for choice in arguments)
@@ -126,6 +127,12 @@ def _is_of(value: Any, expected: Any) -> bool:
         items = arguments if origin is tuple and ... not in arguments else arguments[:1] * len(value)
         return len(value) == len(items) and all(map(_is_of, value, items))
     return True
+
+
+def _without_alias(expected: Any) -> Any:
+    """Return the type that a type alias stands for; NDArray is one since NumPy 2.5."""
+    meaning = getattr(get_origin(expected), "__value__", None)
+    return expected if meaning is None else meaning[get_args(expected)]
 
 
 def _has_dtype(array: NDArray[Any], dtype: Any) -> bool:
