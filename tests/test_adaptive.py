@@ -56,8 +56,8 @@ def kept(n, n_most=100):
 
 @pytest.mark.parametrize("size", [1, 7, 100, 5000])
 def test_renewals_go_by_the_number_of_rows_however_a_stream_is_cut(size):
-    whole, _ = Ladder.begun(5, 3).planned(16, 5000, RecentRows(100, 16))
-    found, ladder = [], Ladder.begun(5, 3)
+    whole, _ = Ladder.begun(5, 2, 3).planned(16, 5000, RecentRows(100, 16))
+    found, ladder = [], Ladder.begun(5, 2, 3)
     for begin in range(16, 5016, size):
         n = min(size, 5016 - begin)
         recent = RecentRows(100, begin, (Batch(np.zeros((begin - 16, 1)), np.zeros(begin - 16), None),))
@@ -67,7 +67,7 @@ def test_renewals_go_by_the_number_of_rows_however_a_stream_is_cut(size):
 
 
 def test_no_two_trees_are_renewed_at_one_row_and_short_lives_come_more_often():
-    due, _ = Ladder.begun(14, 0).planned(2000, 60_000, kept(2000))
+    due, _ = Ladder.begun(14, 2, 0).planned(2000, 60_000, kept(2000))
     rows = [one.row for one in due]
     assert len(set(rows)) == len(rows)
     assert rows == sorted(rows)
@@ -77,13 +77,13 @@ def test_no_two_trees_are_renewed_at_one_row_and_short_lives_come_more_often():
 
 
 def test_a_young_stream_renews_its_trees_as_often_as_it_doubles():
-    due, _ = Ladder.begun(1, 0).planned(16, 500, kept(16))
+    due, _ = Ladder.begun(1, 2, 0).planned(16, 500, kept(16))
     assert 4 <= len(due) <= 8
     assert all(one.n_rows <= 16 + one.row for one in due)
 
 
 def test_a_tree_without_rows_to_be_drawn_from_waits():
-    due, _ = Ladder.begun(3, 0).planned(9000, 100, RecentRows(100, 9000))
+    due, _ = Ladder.begun(3, 2, 0).planned(9000, 100, RecentRows(100, 9000))
     assert len(due) >= 3
     assert min(one.row for one in due) >= ladders._FEWEST_ROWS
     assert all(one.n_rows <= one.row for one in due)

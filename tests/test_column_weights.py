@@ -9,8 +9,16 @@ from sklearn.base import clone
 
 import isokern
 import reference
-from isokern import IKSVC, IKOGDClassifier, IKOGDRegressor, IsolationKernel, _core
-from isokern.learners.column_weights import _error, learned_weights
+from isokern import (
+    IKSVC,
+    AdaptiveIKClassifier,
+    AdaptiveIKRegressor,
+    IKOGDClassifier,
+    IKOGDRegressor,
+    IsolationKernel,
+    _core,
+)
+from isokern.learners.column_weights import StreamWeights, _error, learned_weights
 from isokern.partitionings import IsolationTrees
 from test_growth import rows_of
 
@@ -243,3 +251,74 @@ def test_weights_must_not_be_given_along_with_a_kernel():
     X, y = noisy(300, 4)
     with pytest.raises(ValueError, match="column_weights must not be given along with kernel"):
         IKOGDClassifier(kernel=IsolationKernel(), column_weights=[1, 1, 0, 0]).fit(X, y)
+
+
+# Weights along a stream
+
+
+def heaviest(weights, n=2):
+    return set(np.argsort(weights)[-n:].tolist())
+
+
+@pytest.mark.parametrize("kind", ["classifier", "regressor"])
+def test_a_map_that_grows_learns_weights_from_the_rows_that_it_keeps(kind):
+    X, y = noisy(1100)
+    make, targets = {"classifier": (IKOGDClassifier, y), "regressor": (IKOGDRegressor, X[:, 0] * X[:, 1])}[kind]
+    model = make(**SMALL).partial_fit(X[:1024], targets[:1024])
+    assert model.kernel_.column_weights is None
+    model.partial_fit(X[1024:], targets[1024:])
+    assert heaviest(model.kernel_.column_weights) == {0, 1}
+    assert make(column_weights=None, **SMALL).partial_fit(X, targets).kernel_.column_weights is None
+
+
+def test_a_map_that_grows_splits_columns_by_given_weights():
+    X, y = noisy(1100, 3)
+    model = IKOGDClassifier(column_weights=[0, 2, 0], **SMALL).partial_fit(X, y)
+    arrays = model.kernel_.map_.partitionings.arrays
+    assert set(arrays["column"][arrays["left"] >= 0]) == {1}
+
+
+@pytest.mark.parametrize("kind", ["classifier", "regressor", "sparse"])
+def test_redrawn_trees_split_the_columns_that_tell_the_target_now(kind):
+    X = np.random.default_rng(0).normal(size=(10_000, 8))
+    signs = np.concatenate([X[:5000, 0] * X[:5000, 1], X[5000:, 2] * X[5000:, 3]])
+    make, targets = (AdaptiveIKRegressor, signs) if kind == "regressor" else (AdaptiveIKClassifier, signs > 0)
+    rows = sparse.csr_array(X) if kind == "sparse" else X
+    model = make(**SMALL)
+    for begin, expected in ((0, {0, 1}), (5000, {2, 3})):
+        model.partial_fit(rows[begin : begin + 5000], targets[begin : begin + 5000])
+        weights = model.ladder_.columns.weights
+        assert heaviest(weights) == expected
+        assert weights.min() >= 1 / 8
+
+
+@pytest.mark.parametrize("make", [AdaptiveIKClassifier, AdaptiveIKRegressor])
+def test_weights_along_a_stream_do_not_depend_on_its_calls_and_files(make, tmp_path):
+    X, y = noisy(3500, 5)
+    whole, cut = make(**SMALL).partial_fit(X, y), make(**SMALL)
+    for begin in range(0, 3500, 700):
+        cut.partial_fit(X[begin : begin + 700], y[begin : begin + 700])
+        isokern.save(cut, tmp_path / "model.isokern")
+        cut = isokern.load(tmp_path / "model.isokern")
+    for name in ("period", "weights", "gains", "visits"):
+        np.testing.assert_array_equal(getattr(cut.ladder_.columns, name), getattr(whole.ladder_.columns, name))
+    np.testing.assert_array_equal(cut.predict(X), whole.predict(X))
+
+
+def test_streams_of_wide_rows_and_single_columns_have_no_weights():
+    assert StreamWeights.begun(1) is None
+    assert StreamWeights.begun(5000) is None
+
+
+def test_forged_weights_along_a_stream_are_refused():
+    ones = np.ones(3)
+    StreamWeights(1, ones, ones, ones).check()
+    forged = [
+        ({"weights": np.zeros(3)}, "weights must be above 0"),
+        ({"weights": np.ones(2)}, "one per column"),
+        ({"gains": np.full(3, np.nan)}, "gains must be finite"),
+        ({"visits": np.ones(2)}, "one number per column"),
+    ]
+    for fields, rule in forged:
+        with pytest.raises(ValueError, match=rule):
+            StreamWeights(**{"period": 1, "weights": ones, "gains": ones, "visits": ones} | fields).check()

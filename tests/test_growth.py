@@ -165,7 +165,7 @@ def few_rows(monkeypatch):
 @pytest.mark.parametrize("size", [1, 7, 240])
 def test_the_rows_with_the_smallest_hashes_are_kept_however_the_stream_is_cut(few_rows, size):
     X = np.arange(256.0)[:, None]
-    kept = Growth.begun(X[:16], 3)
+    kept = Growth.begun(batch_of(X[:16]), 3)
     for begin in range(16, 256, size):
         if begin >= kept.n_next:
             kept = kept.further()
@@ -173,7 +173,8 @@ def test_the_rows_with_the_smallest_hashes_are_kept_however_the_stream_is_cut(fe
     if size != 240:
         expected = np.sort(np.argsort(growth._hashes(np.arange(256), 3))[:50])
         assert np.array_equal(kept.numbers, expected)
-        assert np.array_equal(kept.table[:, 0], expected)
+        assert np.array_equal(kept.batch.table[:, 0], expected)
+        assert np.array_equal(kept.batch.targets, expected)
 
 
 def test_hashes_are_uniform():
@@ -185,7 +186,7 @@ def test_hashes_are_uniform():
 
 def test_rows_that_were_never_learned_are_kept_only_once():
     X = np.arange(60.0)[:, None]
-    for begun in (Growth.begun(X[:16], 0), FirstRows.begun(batch_of(X[:16]), 0)):
+    for begun in (Growth.begun(batch_of(X[:16]), 0), FirstRows.begun(batch_of(X[:16]), 0)):
         once = begun.keeping(batch_of(X[16:40]), 16)
         again = begun.keeping(batch_of(-X[16:50]), 16).keeping(batch_of(X[16:40]), 16)
         assert plain(once) == plain(again)
@@ -193,15 +194,15 @@ def test_rows_that_were_never_learned_are_kept_only_once():
 
 def test_of_the_rows_before_the_first_growth_those_with_the_smallest_hashes_are_kept(few_rows):
     X = np.arange(256.0)[:, None]
-    kept = Growth.begun(X, 3)
+    kept = Growth.begun(batch_of(X), 3)
     limit = np.sort(growth._hashes(np.arange(1024), 3))[49]
-    assert np.array_equal(kept.table[:, 0], np.flatnonzero(growth._hashes(np.arange(256), 3) <= limit))
+    assert np.array_equal(kept.batch.table[:, 0], np.flatnonzero(growth._hashes(np.arange(256), 3) <= limit))
 
 
 def test_large_rows_are_kept_in_bounded_memory(monkeypatch):
     monkeypatch.setattr(growth, "_MOST_BYTES", 16 * 8 * 1000)
-    assert Growth.begun(np.zeros((16, 16)), 0).n_most == 1000
-    assert Growth.begun(np.zeros((16, 16), dtype=np.float32), 0).n_most == 2000
+    assert Growth.begun(batch_of(np.zeros((16, 16))), 0).n_most == 1000
+    assert Growth.begun(batch_of(np.zeros((16, 16), dtype=np.float32)), 0).n_most == 2000
 
 
 # Heirs

@@ -109,7 +109,14 @@ class FittedMap(Part):
         return rows if self.scaling is None else self.scaling.apply(rows)
 
     def grown(
-        self, table: Any, n_cells: int, seed: int, threads: int, *, max_depth: int | str | None
+        self,
+        table: Any,
+        n_cells: int,
+        seed: int,
+        threads: int,
+        *,
+        max_depth: int | str | None,
+        column_weights: Any = None,
     ) -> tuple[FittedMap, NDArray[np.int32]]:
         """Return the map of trees that have grown further, by samples of ``n_cells`` of a table's rows.
 
@@ -120,7 +127,7 @@ class FittedMap(Part):
         n_trees = trees.lasting.n_trees if isinstance(trees, AdaptiveTrees) else trees.n_trees
         samples = draw_samples(table.shape[0], n_trees, n_cells, seed)
         rows, depth = self.scaled(core_rows(table, 0, table.shape[0])), _resolve_max_depth(max_depth, n_cells)
-        further, parents = trees.grown(rows, samples, seed, threads, max_depth=depth)
+        further, parents = trees.grown(rows, samples, seed, threads, max_depth=depth, column_weights=column_weights)
         return replace(self, partitionings=further), parents
 
     def check_trees(self) -> None:

@@ -158,7 +158,14 @@ class IsolationTrees(Part):
         return trees
 
     def grown(
-        self, rows: CoreRows, samples: NDArray[np.int64], seed: int, threads: int, *, max_depth: int | None
+        self,
+        rows: CoreRows,
+        samples: NDArray[np.int64],
+        seed: int,
+        threads: int,
+        *,
+        max_depth: int | None,
+        column_weights: NDArray[np.float64] | None = None,
     ) -> tuple[IsolationTrees, NDArray[np.int32]]:
         """Isolate further samples of rows inside the leaves of the trees.
 
@@ -182,6 +189,7 @@ class IsolationTrees(Part):
             seed,
             self.categorical,
             threads,
+            column_weights,
         )
         trees = type(self)(
             self.n_columns, n_cells, dict(zip(_FOREST, arrays, strict=True)), self.categorical, self.n_first

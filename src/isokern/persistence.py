@@ -32,6 +32,7 @@ from isokern.learners.budgets import BUDGETS, Budget
 from isokern.learners.calibration import ScoreWindow
 from isokern.learners.classes import ClassBook
 from isokern.learners.clock import Clock
+from isokern.learners.column_weights import StreamWeights
 from isokern.learners.duals import BudgetedDual, KernelDual
 from isokern.learners.fogd import FourierModel
 from isokern.learners.growth import FirstRows, Growth
@@ -59,7 +60,8 @@ Path = str | os.PathLike[str]
 ESTIMATORS: tuple[type, ...] = (IsolationKernel, *(getattr(learners, name) for name in learners.__all__))
 PARTS: tuple[type, ...] = (
     *(FittedMap, IsolationTrees, AdaptiveTrees, VoronoiCells, CsrRows, Scaling, Categories),
-    *(OneVsRest, Race, NumberRace, Selection, Chosen, ScaleWeights, LinearTerm, FirstRows, Growth, Ladder, RecentRows),
+    *(OneVsRest, Race, NumberRace, Selection, Chosen, ScaleWeights, LinearTerm),
+    *(FirstRows, Growth, Ladder, StreamWeights, RecentRows),
     *(Residuals, Moments, ClassBook, ScoreWindow, WarmUp, Clock, CellWeights, SupportVectors),
     *(NamedKernel, KernelDual, BudgetedDual, Budget, *BUDGETS.values()),
     *(LinearModel, FourierModel, NystromModel, AdaRakerModel),

@@ -12,14 +12,14 @@ from isokern.learners.classifier import IKOGDClassifier
 from isokern.learners.commits import one_at_a_time
 from isokern.learners.regressor import IKOGDRegressor
 from isokern.learners.renewing import Renewing
-from isokern.learners.steps import MARGIN_LOSSES
 
 
 class AdaptiveIKClassifier(Renewing, IKOGDClassifier):
     """Online classifier for streams that change: the map of the Isolation Kernel renews itself.
 
     Two fifths of the trees live for a limited number of rows, from 512 to 32,768; then they are drawn anew from recent
-    rows. The others grow with the stream and are kept. Several experts learn at once: with AdaGrad's steps, which suit
+    rows, and split the columns more often that told the most about the target. The others grow with the stream and are
+    kept. Several experts learn at once: with AdaGrad's steps, which suit
     streams that do not change, with constant steps, which follow changes, and on a linear term. Each row is predicted
     by the expert with the fewest recent errors. Nothing needs to be tuned, and memory is bounded.
 
@@ -34,8 +34,8 @@ class AdaptiveIKClassifier(Renewing, IKOGDClassifier):
         Whether experts have a linear term: "auto" is one expert with nothing else, True means all of them.
     categorical_features : default="from_dtype"
         Columns of categories, see :class:`IsolationKernel`.
-    loss : {"hinge", "squared_hinge", "logistic"}, default="hinge"
-        Loss function of a score.
+    loss : {"auto", "hinge", "squared_hinge", "logistic"}, default="auto"
+        Loss function of a score. "auto" is squared hinge loss for the experts on cells, hinge loss for the linear one.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, see :class:`IKOGDClassifier`.
     max_model_size : int or None, default=2**28
@@ -79,7 +79,6 @@ class AdaptiveIKClassifier(Renewing, IKOGDClassifier):
     """
 
     n_passes, shuffle, average = 1, False, False
-    _losses = MARGIN_LOSSES
 
     def __init__(
         self,
@@ -87,7 +86,7 @@ class AdaptiveIKClassifier(Renewing, IKOGDClassifier):
         *,
         linear: bool | str = "auto",
         categorical_features: Any = "from_dtype",
-        loss: str = "hinge",
+        loss: str = "auto",
         class_weight: dict[Any, float] | str | None = None,
         max_model_size: int | None = 2**28,
         n_jobs: int | None = None,

@@ -73,8 +73,8 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
     column_weights : "auto", array-like of shape (d,) or None, default="auto"
         How often trees split each column, see :class:`IsolationKernel`. "auto" learns this from the targets of up to
         8,192 rows, if it helps, so that columns that tell nothing about the target do little harm;
-        ``kernel_.column_weights`` has the result. Without a race, in a map that grows, with fewer than 1,000 rows and
-        with more than 4,096 columns, "auto" is None: all alike.
+        ``kernel_.column_weights`` has the result. A map that grows learns it anew each time. Without a race, with fewer
+        than 1,000 rows and with more than 4,096 columns, "auto" is None: all alike.
     kernel : IsolationKernel or None, default=None
         Kernel to use instead of these parameters. A fitted kernel is used as is, so that many estimators can share one
         feature map; wrap it in ``sklearn.frozen.FrozenEstimator`` to keep it fitted through ``clone``.

@@ -4,11 +4,15 @@ An isolation tree chooses columns at random. Where most of them tell nothing abo
 A first forest of plain isolation trees shows how much the splits of each column reduce the variance of the target, see
 ``cpp/trees/relevance.hpp``. A second forest draws columns in proportion to the root of that. The map does so, too, if
 the second forest predicts better. It may not: of an image, each pixel tells little, but all of them together tell most.
+
+Trees that are redrawn along a stream need no first forest: those redrawn before them tell what the next ones should
+split.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +23,7 @@ from isokern.checks import n_threads
 from isokern.fitted_map import draw_samples
 from isokern.learners.kernel_source import draw_seed
 from isokern.partitionings import IsolationTrees
+from isokern.parts import Part, need, need_array
 from isokern.rows import core_rows
 
 _FEWEST_TREES, _MOST_TREES = 100, 400  # more of them for more columns
@@ -29,6 +34,10 @@ _MOST_CLASSES = 256  # that are told apart
 _MOST_COLUMNS = 4096  # more have too few splits each
 # The weight of a column that tells nothing by itself. All of these together weigh as much as a few that tell most.
 _LEAST, _LEAST_TOGETHER = 1 / 32, 4.0
+# Along a stream:
+_PERIOD = 1000  # rows for which weights stay the same
+_FEWEST_REMEMBERED, _REMEMBERED_PER_COLUMN = 10, 0.5  # trees that count: more of them for more columns
+_LEAST_IN_STREAM = 1 / 8  # so that a column that becomes important is drawn often enough to show it
 
 
 def chosen_weights(learner: Any, table: Any, targets: NDArray[Any], rng: np.random.RandomState) -> dict[str, Any]:
@@ -70,6 +79,57 @@ def learned_weights(
     return weights if weighted < plain else None
 
 
+@dataclass(frozen=True, eq=False)
+class StreamWeights(Part):
+    """Weights of columns along a stream, and what the trees redrawn so far tell about them. Immutable.
+
+    The weights of a period of rows come from the trees that were redrawn before it, so they do not depend on how the
+    stream is split into calls.
+    """
+
+    period: int
+    weights: NDArray[np.float64] | None  # of this period; None means all alike
+    gains: NDArray[np.float64]  # by column, faded sums over trees
+    visits: NDArray[np.float64]
+
+    @classmethod
+    def begun(cls, n_columns: int) -> Self | None:
+        """Return equal weights; None for tables that do not get weights."""
+        if not 1 < n_columns <= _MOST_COLUMNS:
+            return None
+        return cls(0, None, np.zeros(n_columns), np.zeros(n_columns))
+
+    @staticmethod
+    def period_of(row: int) -> int:
+        """Return the period of a row of the stream."""
+        return row // _PERIOD
+
+    def entering(self, period: int) -> Self:
+        """Return the weights of a period, this one or a later one."""
+        if period == self.period:
+            return self
+        return replace(self, period=period, weights=_weights(_per_visit(self.gains, self.visits), _LEAST_IN_STREAM))
+
+    def seeing(self, trees: IsolationTrees, which: int, leaves: NDArray[Any], targets: NDArray[Any]) -> Self:
+        """Return the weights after a tree was redrawn, given the leaves, (n, 1), and targets of recent rows."""
+        begin, end = trees.arrays["starts"][which : which + 2]
+        nodes = trees.arrays["column"][begin:end], trees.arrays["left"][begin:end], np.array([0, end - begin])
+        found = _core.split_gains(*nodes, trees.n_cells, trees.n_columns, leaves, _as_numbers(targets))
+        fade = 1.0 - 1.0 / max(_FEWEST_REMEMBERED, _REMEMBERED_PER_COLUMN * trees.n_columns)
+        return replace(self, gains=fade * self.gains + found[0], visits=fade * self.visits + found[1])
+
+    def check(self) -> None:
+        """Raise ValueError unless there are numbers for each column."""
+        for name in ("gains", "visits"):
+            need_array(getattr(self, name), np.float64, 1, name)
+            need(np.isfinite(getattr(self, name)).all(), f"{name} must be finite")
+        need(len(self.gains) == len(self.visits), "gains and visits must have one number per column")
+        if self.weights is not None:
+            need_array(self.weights, np.float64, 1, "weights")
+            is_sound = len(self.weights) == len(self.gains) and ((self.weights > 0) & (self.weights <= 1)).all()
+            need(is_sound, "weights must be above 0 and at most 1, one per column")
+
+
 def _as_numbers(targets: NDArray[Any]) -> NDArray[np.float64]:
     """Return a column of zeros and ones for each class, or numbers in units of their deviation."""
     if targets.ndim == 1:
@@ -83,16 +143,20 @@ def _relevance(trees: IsolationTrees, leaves: NDArray[Any], targets: NDArray[np.
     """Return the mean gain of a split of each column, per row."""
     column, left, starts = (trees.arrays[name] for name in ("column", "left", "starts"))
     gains, visits = _core.split_gains(column, left, starts, trees.n_cells, trees.n_columns, leaves, targets)
+    return _per_visit(gains, visits)
+
+
+def _per_visit(gains: NDArray[np.float64], visits: NDArray[np.float64]) -> NDArray[np.float64]:
     return gains / np.maximum(visits, 1.0)
 
 
-def _weights(relevance: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """Return the weights of columns of this relevance; None if it is no more than chance."""
+def _weights(relevance: NDArray[np.float64], least: float = _LEAST) -> NDArray[np.float64] | None:
+    """Return the weights of columns of this relevance, at least ``least``; None if it is no more than chance."""
     # By chance, a column that tells nothing comes out as far above zero as others below it.
     above_chance = np.maximum(relevance - max(0.0, -relevance.min()), 0.0)
     if not above_chance.any():
         return None
-    return np.maximum(np.sqrt(above_chance / above_chance.max()), min(_LEAST, _LEAST_TOGETHER / len(relevance)))
+    return np.maximum(np.sqrt(above_chance / above_chance.max()), min(least, _LEAST_TOGETHER / len(relevance)))
 
 
 def _error(leaves: NDArray[Any], targets: NDArray[np.float64], *, are_classes: bool) -> float:

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from isokern.fitted_map import FittedMap
 from isokern.learners.features import ScaleCells, Scales, scale_cells
-from isokern.learners.warm_up import Batch, WarmUp, stack_tables
+from isokern.learners.warm_up import Batch, WarmUp
 from isokern.parts import Part, need, need_array
 
 FIRST_ROWS = 16  # from which the trees are drawn
@@ -49,11 +49,6 @@ class FirstRows(Part):
         return self.held.batches[0]
 
     @property
-    def table(self) -> Any:
-        """The rows."""
-        return self.batch.table
-
-    @property
     def n_cells(self) -> int:
         """Number of points to isolate in the next trees."""
         return self.n_next // _ROWS_PER_CELL
@@ -66,7 +61,7 @@ class FirstRows(Part):
     def further(self) -> FirstRows | Growth:
         """Return what to begin with after the map has been drawn."""
         if self.n_next == _REDRAWN_ROWS:
-            return Growth.begun(self.table, self.seed)
+            return Growth.begun(self.batch, self.seed)
         return replace(self, n_next=self.n_next * _RATIO)
 
     def check(self) -> None:
@@ -87,26 +82,24 @@ class Growth(Part):
     n_next: int  # number of rows at which the map grows next
     limit: int  # hashes of the rows to keep are at most this
     numbers: NDArray[np.int64]  # numbers of the rows that are kept, ascending
-    tables: tuple[Any, ...]  # these rows
+    held: WarmUp  # these rows with their targets
 
     @classmethod
-    def begun(cls, table: Any, seed: int, most_cells: int | None = None) -> Self:
+    def begun(cls, batch: Batch, seed: int, most_cells: int | None = None) -> Self:
         """Return the growth of a map that was drawn from the first rows."""
-        n = table.shape[0]
+        n, table = len(batch.targets), batch.table
         n_bytes = table.data.nbytes + (table.indices.nbytes if sparse.issparse(table) else 0)
         n_most = int(min(most_cells or _MOST_CELLS, max(_MOST_BYTES * n // max(1, n_bytes), _REDRAWN_ROWS)))
-        return cls(seed, n_most, n, 0, np.arange(n), (table,)).further()
+        return cls(seed, n_most, n, 0, np.arange(n), WarmUp((batch._replace(weights=None),))).further()
 
     @property
     def n_cells(self) -> int:
         """Number of points to isolate in the next growth."""
         return min(self.n_next // _ROWS_PER_CELL, self.n_most)
 
-    def grown(
-        self, former: FittedMap, max_depth: int | str | None, threads: int
-    ) -> tuple[FittedMap, NDArray[np.int32]]:
+    def grown(self, former: FittedMap, threads: int, **how: Any) -> tuple[FittedMap, NDArray[np.int32]]:
         """Return the map after its next growth, and the former leaf of each new one."""
-        return former.grown(self.table, self.n_cells, self.seed + self.n_next, threads, max_depth=max_depth)
+        return former.grown(self.batch.table, self.n_cells, self.seed + self.n_next, threads, **how)
 
     @property
     def is_last(self) -> bool:
@@ -116,42 +109,39 @@ class Growth(Part):
     def keeping(self, batch: Batch, first: int) -> Self:
         """Return the growth with rows from number ``first`` on; of those kept before, such rows were never learned."""
         begun = self._up_to(first)
-        table, numbers = batch.table, np.arange(first, first + len(batch.targets))
+        numbers = np.arange(first, first + len(batch.targets))
         is_kept = _hashes(numbers, self.seed) <= self.limit
         if not is_kept.any():
             return begun
-        tables = [*begun.tables, table[is_kept]]
-        while len(tables) > 1 and tables[-2].shape[0] <= tables[-1].shape[0]:  # few tables, and few copies of a row
-            tables[-2:] = [stack_tables(tables[-2:])]
-        return replace(begun, numbers=np.concatenate([begun.numbers, numbers[is_kept]]), tables=tuple(tables))
+        held = begun.held.gathering(batch.some(is_kept)._replace(weights=None))
+        return replace(begun, numbers=np.concatenate([begun.numbers, numbers[is_kept]]), held=held)
 
     def _up_to(self, n: int) -> Self:
         n_kept = int(np.searchsorted(self.numbers, n))
-        if n_kept == len(self.numbers):
-            return self
-        return replace(self, numbers=self.numbers[:n_kept], tables=(self.table[:n_kept],))
+        return self if n_kept == len(self.numbers) else self._some(slice(n_kept))
+
+    def _some(self, rows: Any) -> Self:
+        return replace(self, numbers=self.numbers[rows], held=WarmUp((self.batch.some(rows),)))
 
     def further(self) -> Self:
         """Return the growth to begin with after the map has grown."""
         n_next = self.n_next * _RATIO
         limit = _limit(n_next, self.n_most, self.seed)
-        is_kept = _hashes(self.numbers, self.seed) <= limit
-        return replace(self, n_next=n_next, limit=limit, numbers=self.numbers[is_kept], tables=(self.table[is_kept],))
+        return replace(self._some(_hashes(self.numbers, self.seed) <= limit), n_next=n_next, limit=limit)
 
     @property
-    def table(self) -> Any:
+    def batch(self) -> Batch:
         """The rows that are kept, in their order."""
-        return self.tables[0] if len(self.tables) == 1 else stack_tables(self.tables)
+        return self.held.batches[0] if len(self.held.batches) == 1 else self.held.joined()
 
     def state(self) -> dict[str, Any]:
-        """Return the fields, with all rows in one table."""
-        return super().state() | {"tables": (self.table,)}
+        """Return the fields, with all rows in one batch."""
+        return super().state() | {"held": WarmUp((self.batch,))}
 
     def check(self) -> None:
         """Raise ValueError unless there is a number for each row that is kept."""
         need_array(self.numbers, np.int64, 1, "numbers")
-        need(len(self.tables) == 1 and self.table.dtype.kind in "biuf", "tables must hold numbers")
-        is_sound = self.table.shape[0] == len(self.numbers) > 0 and (np.diff(self.numbers) > 0).all()
+        is_sound = self.held.n == len(self.numbers) > 0 and (np.diff(self.numbers) > 0).all()
         need(is_sound, "numbers must ascend and have one for each row")
         need(self.n_most > 0 and self.n_next >= FIRST_ROWS, "n_most and n_next must be positive")
 

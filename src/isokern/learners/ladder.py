@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from isokern import _core
 from isokern.adaptive_trees import AdaptiveTrees, scaled_cells
+from isokern.learners.column_weights import StreamWeights
 from isokern.learners.recent import RecentRows
 from isokern.learners.targets import Weights, some
 from isokern.learners.warm_up import Batch
@@ -49,11 +50,13 @@ class Ladder(Part):
     seed: int
     due: NDArray[np.int64]  # by tree, number of rows at which it is renewed
     n_renewed: NDArray[np.int64]  # by tree, how often it has been
+    columns: StreamWeights | None  # how often new trees split each column; None means all alike
 
     @classmethod
-    def begun(cls, n_trees: int, seed: int) -> Self:
+    def begun(cls, n_trees: int, n_columns: int, seed: int) -> Self:
         """Return the ladder of trees that are all due."""
-        return cls(seed, np.zeros(n_trees, dtype=np.int64), np.zeros(n_trees, dtype=np.int64))
+        none = np.zeros(n_trees, dtype=np.int64)
+        return cls(seed, none, none, StreamWeights.begun(n_columns))
 
     @property
     def n_trees(self) -> int:
@@ -118,6 +121,7 @@ class Redrawn(NamedTuple):
 
     trees: dict[int, tuple[IsolationTrees, int]]  # by tree, the last one: (trees, which of them)
     renewals: list[Renewal]
+    columns: StreamWeights | None
 
     def renewed(self, trees: AdaptiveTrees) -> AdaptiveTrees:
         """Return the trees after the block."""
@@ -127,29 +131,39 @@ class Redrawn(NamedTuple):
 class Redrawing(NamedTuple):
     """What trees are redrawn from along a block of rows."""
 
-    seed: int
+    ladder: Ladder
     window: Batch  # rows before the block, and the block itself
     n_before: int  # number of the former
+    end: int  # number of rows of the stream up to the block
     categorical: NDArray[np.int32]  # columns of categories
     threads: int
 
     @classmethod
-    def of(cls, seed: int, recent: RecentRows, batch: Batch, categorical: NDArray[np.int32], threads: int) -> Self:
+    def of(cls, ladder: Ladder, recent: RecentRows, batch: Batch, categorical: NDArray[np.int32], threads: int) -> Self:
         """Return what trees are redrawn from along a batch that comes after recent rows."""
         window = recent.last_with(batch)
-        return cls(seed, window, len(window.targets) - len(batch.targets), categorical, threads)
+        return cls(ladder, window, len(window.targets) - len(batch.targets), recent.end, categorical, threads)
 
     def redraw(self, due: Sequence[Due], codes: NDArray[Any]) -> Redrawn:
         """Redraw trees, and put their cells into the codes of the block's rows after each renewal."""
+        redrawn = Redrawn({}, [], self.ladder.columns)
+        for _, group in groupby(due, lambda one: StreamWeights.period_of(self.end + one.row)):
+            redrawn = self._redraw_period(list(group), codes, redrawn)
+        return redrawn
+
+    def _redraw_period(self, due: Sequence[Due], codes: NDArray[Any], redrawn: Redrawn) -> Redrawn:
+        """Redraw trees that have the same weights of columns."""
         first = max(0, self.n_before - _MOST_REPLAYED)  # row of the window that new trees map first
         mapped = core_rows(self.window.table, first, len(self.window.targets))
+        columns = redrawn.columns
+        if columns is not None:
+            columns = columns.entering(columns.period_of(self.end + due[0].row))
         drawn: dict[int, tuple[IsolationTrees, int, NDArray[Any]]] = {}
         for n_points, group in groupby(sorted(due, key=_n_points), _n_points):
             several = list(group)
-            trees = self._grown(several, n_points)
+            trees = self._grown(several, n_points, None if columns is None else columns.weights)
             cells = scaled_cells(trees, mapped, codes.dtype, self.threads)
             drawn |= {one.row: (trees, k, cells[:, k]) for k, one in enumerate(several)}
-        redrawn = Redrawn({}, [])
         for one in due:
             trees, k, cells = drawn[one.row]
             end, width = self.n_before + one.row, cells.shape[1]
@@ -159,17 +173,20 @@ class Redrawing(NamedTuple):
             redrawn.renewals.append(Renewal(one.row, one.tree, past, targets, weights))
             redrawn.trees[one.tree] = trees, k
             codes[one.row :, one.tree * width : (one.tree + 1) * width] = cells[end - first :]
-        return redrawn
+            if columns is not None:  # the cells of the finest scale are the leaves
+                columns = columns.seeing(trees, k, np.ascontiguousarray(past[:, -1:]), targets)
+        return redrawn._replace(columns=columns)
 
-    def _grown(self, due: Sequence[Due], n_points: int) -> IsolationTrees:
+    def _grown(self, due: Sequence[Due], n_points: int, column_weights: NDArray[np.float64] | None) -> IsolationTrees:
         """Return trees that isolate so many random points each, of the rows before their renewals."""
-        drawn = [_core.draw_samples(one.n_rows, 1, n_points, self.seed + one.number) for one in due]
+        drawn = [_core.draw_samples(one.n_rows, 1, n_points, self.ladder.seed + one.number) for one in due]
         firsts = [self.n_before + one.row - one.n_rows for one in due]
         samples = np.stack([rows + first for rows, first in zip(drawn, firsts, strict=True)])
         rows = core_rows(self.window.table, 0, len(self.window.targets))
         numbers = np.array([one.number for one in due])
         how: Any = {"max_depth": None, "categorical": self.categorical, "n_cells": N_CELLS, "numbers": numbers}
-        return IsolationTrees.learn(rows, samples, self.seed, self.threads, **how)
+        how["column_weights"] = column_weights
+        return IsolationTrees.learn(rows, samples, self.ladder.seed, self.threads, **how)
 
 
 def _n_points(due: Due) -> int:

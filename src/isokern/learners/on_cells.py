@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from isokern.arrays import ForeignRows, is_foreign
 from isokern.checks import all_or_nothing, is_integer, n_threads, private
 from isokern.engines import engine_of, host_table
-from isokern.feature_map import IsolationKernel
+from isokern.feature_map import IsolationKernel, core_weights
 from isokern.forest import Forest
 from isokern.learners.as_forest import as_forest
 from isokern.learners.base_race import BaseRace
@@ -195,10 +195,14 @@ class OnCells:
 
     def _split_leaves(self, growth: Growth, limit: int | None) -> None:
         """Let the trees grow inside their leaves, for models of at most ``limit`` bytes."""
-        former, kernel = self.kernel_.map_, copy(self.kernel_)
-        kernel.map_, parents = growth.grown(former, kernel.max_depth, n_threads(self.n_jobs))
+        former, kernel, batch = self.kernel_.map_, copy(self.kernel_), growth.batch
+        rng = np.random.RandomState(growth.seed + growth.n_next)
+        kernel.set_params(**chosen_weights(self, batch.table, batch.targets, rng))
+        weights = core_weights(kernel.column_weights, batch.table.shape[1])
+        how = {"max_depth": kernel.max_depth, "column_weights": weights}
+        kernel.map_, parents = growth.grown(former, n_threads(self.n_jobs), **how)
         learned = self.learned_.within(limit).grown(Heirs(former, kernel.map_, parents))
-        term = None if self.linear_term_ is None else self.linear_term_.grown(growth.table)
+        term = None if self.linear_term_ is None else self.linear_term_.grown(batch.table)
         later = None if growth.is_last else growth.further()
         commit(self, kernel_=kernel, learned_=learned, linear_term_=term, growth_=later)
         tell(self, f"map grown after {self.n_rows_seen_:,} rows: {kernel.map_.summary}")
@@ -351,7 +355,7 @@ class OnCells:
         growth = vars(self).get("growth_")
         if growth is not None:
             need(isinstance(growth, FirstRows | Growth), "growth_ must be FirstRows, a Growth or None")
-            is_one = growth.table.shape[1] == self.n_features_in_ and isinstance(self.learned_, BaseRace)
+            is_one = growth.batch.table.shape[1] == self.n_features_in_ and isinstance(self.learned_, BaseRace)
             need(is_one and self.kernel_.map_.is_growing, "growth_ must have rows for a map that grows")
         if isinstance(self.learned_, BaseRace):
             need(isinstance(self.kernel_, IsolationKernel), "kernel_ must be an IsolationKernel")

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from scipy import sparse
 
-from isokern.learners.warm_up import Batch, joined
+from isokern.learners.warm_up import Batch, gathered, joined
 from isokern.parts import Part, need
 
 _MOST_BYTES = 2**26  # of the rows that are kept, judged by the first ones
@@ -34,9 +34,7 @@ class RecentRows(Part):
 
     def followed_by(self, batch: Batch) -> Self:
         """Return the buffer with the next rows."""
-        batches = [*self.batches, batch.copy()]
-        while len(batches) > 1 and len(batches[-2].targets) <= len(batches[-1].targets):  # few copies of a row
-            batches[-2:] = [joined(batches[-2:])]
+        batches = gathered(self.batches, batch.copy())
         n = sum(len(one.targets) for one in batches)
         while n - len(batches[0].targets) >= self.n_most:
             n -= len(batches.pop(0).targets)

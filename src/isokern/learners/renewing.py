@@ -39,10 +39,10 @@ _NODE_BYTES = 80  # of a tree, in its arrays and in the form that maps rows
 # AdaGrad's steps become short where a cell has seen many rows, which suits streams that do not change; constant steps
 # suit those that do.
 _EXPERTS = (
-    Candidate("all", linear=False, schedule="adagrad", rate=2.0),
-    Candidate("recent", linear=False, schedule="constant", rate=2.0),
-    Candidate("lasting", linear=False, schedule="adagrad", rate=2.0),
-    Candidate("", linear=True, schedule="adagrad", rate=0.5),
+    Candidate("all", linear=False, schedule="adagrad", rate=2.0, loss="squared_hinge"),
+    Candidate("recent", linear=False, schedule="constant", rate=2.0, loss="squared_hinge"),
+    Candidate("lasting", linear=False, schedule="adagrad", rate=2.0, loss="squared_hinge"),
+    Candidate("", linear=True, schedule="adagrad", rate=0.5, loss="hinge"),
 )
 _NUMBER_EXPERTS = (
     Candidate("all", linear=False, schedule="adagrad", rate=1.0),
@@ -75,7 +75,7 @@ class Renewing(OnCells):
     learning_rate: Any = "auto"
     kernel: Any = None
     scale: Any = None
-    column_weights: Any = None
+    column_weights: Any = "auto"
     n_initial: int | None = None
     device: Any = None
     shrinkage, evaluation, growth = 0.0, "primal", True
@@ -119,18 +119,20 @@ class Renewing(OnCells):
 
     @property
     def _experts(self) -> list[Candidate]:
-        """Experts that the parameter ``linear`` leaves."""
-        experts = _NUMBER_EXPERTS if isinstance(self, RegressorMixin) else _EXPERTS
+        """Experts that the parameters ``linear`` and ``loss`` leave."""
+        experts = list(_NUMBER_EXPERTS if isinstance(self, RegressorMixin) else _EXPERTS)
+        if self.loss != "auto":
+            experts = [expert._replace(loss="") for expert in experts]
         if self.linear == "auto":
-            return list(experts)
+            return experts
         return [expert._replace(linear=bool(self.linear)) for expert in experts if expert.scales]
 
     def _learn_first(self, batch: Batch, rng: np.random.RandomState, answers: Any = None, **how: Any) -> Batch:
         """Learn the first rows of a stream; return the others."""
         n, seed = self._n_initial, draw_seed(rng)
         first = batch.some(slice(n))
-        self.growth_ = Growth.begun(first.table, seed, _MOST_CELLS)
-        self.ladder_ = Ladder.begun(self._n_ladder, seed)
+        self.growth_ = Growth.begun(first, seed, _MOST_CELLS)
+        self.ladder_ = Ladder.begun(self._n_ladder, first.table.shape[1], seed)
         self.recent_ = RecentRows.begun(first.table, MOST_ROWS)
         self.learned_ = replace(self.learned_, narrows=False, monitor=_core.new_monitor())
         self._learn_rows(first, **how)
@@ -171,8 +173,8 @@ class Renewing(OnCells):
             due, ladder = ladder.planned(n_before, len(batch.targets), recent)
             if due:
                 trees: Any = fitted.partitionings
-                source = Redrawing.of(ladder.seed, recent, batch, trees.ladder.categorical, threads)
-                redrawn = source.redraw(due, rows.codes)
+                redrawn = Redrawing.of(ladder, recent, batch, trees.ladder.categorical, threads).redraw(due, rows.codes)
+                ladder = replace(ladder, columns=redrawn.columns)
                 rows, fitted = rows.renewing(redrawn.renewals), FittedMap(redrawn.renewed(trees), None)
             recent = recent.followed_by(batch)
             n_before += len(batch.targets)
@@ -237,7 +239,8 @@ class Renewing(OnCells):
         nodes = 2 * (self._n_ladder * N_CELLS + n_lasting * 2 * _MOST_CELLS)
         rows = 2 * MOST_ROWS + BLOCK + 2 * _MOST_CELLS
         row_bytes = 8 * n_features if row_bytes is None else row_bytes
-        return 8 * n_columns * weights + 16 * windows + _NODE_BYTES * nodes + rows * (row_bytes + 16)
+        of_columns = 8 * 8 * n_features  # their weights, and the sums that these come from, in two ladders
+        return 8 * n_columns * weights + 16 * windows + _NODE_BYTES * nodes + rows * (row_bytes + 16) + of_columns
 
     def without_rows(self) -> Any:
         """Return a copy that holds no rows of a stream: it renews its trees from later rows."""
@@ -257,6 +260,9 @@ class Renewing(OnCells):
         need(isinstance(trees, AdaptiveTrees), "kernel_ must have trees that are renewed")
         is_ladder = isinstance(self.ladder_, Ladder) and self.ladder_.n_trees == trees.ladder.n_trees
         need(is_ladder, "ladder_ must have the trees of kernel_")
+        columns_of = self.ladder_.columns
+        is_sound = columns_of is None or len(columns_of.gains) == self.n_features_in_
+        need(is_sound, "ladder_ must have a weight for each column of the model")
         need(isinstance(self.recent_, RecentRows), "recent_ must be RecentRows")
         columns = {batch.table.shape[1] for batch in self.recent_.batches}
         need(columns <= {self.n_features_in_}, "recent_ must have the columns of the model")

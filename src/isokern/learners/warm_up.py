@@ -49,6 +49,10 @@ class WarmUp(Part):
         """Return the buffer with a copy of more rows."""
         return type(self)((*self.batches, batch.copy()), book)
 
+    def gathering(self, batch: Batch) -> Self:
+        """Return the buffer with more rows, in few batches."""
+        return type(self)(tuple(gathered(self.batches, batch)), self.book)
+
     def followed_by(self, batch: Batch) -> Batch:
         """Return all buffered rows and this batch, in order."""
         return joined([*self.batches, batch]) if self.batches else batch
@@ -83,6 +87,14 @@ def joined(batches: Sequence[Batch]) -> Batch:
         return Batch(stack_tables(tables), np.concatenate(targets), None)
     ones = [np.ones(len(t)) if w is None else w for w, t in zip(weights, targets, strict=True)]
     return Batch(stack_tables(tables), np.concatenate(targets), np.concatenate(ones))
+
+
+def gathered(batches: Sequence[Batch], batch: Batch) -> list[Batch]:
+    """Return batches with one more, of falling sizes: there are few of them, and a row is seldom copied."""
+    gathered = [*batches, batch]
+    while len(gathered) > 1 and len(gathered[-2].targets) <= len(gathered[-1].targets):
+        gathered[-2:] = [joined(gathered[-2:])]
+    return gathered
 
 
 def stack_tables(tables: Sequence[Any]) -> Any:
