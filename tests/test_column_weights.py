@@ -18,7 +18,7 @@ from isokern import (
     IsolationKernel,
     _core,
 )
-from isokern.learners.column_weights import StreamWeights, _error, learned_weights
+from isokern.learners.column_weights import StreamWeights, _error, as_numbers_by_rows, learned_weights
 from isokern.partitionings import IsolationTrees
 from test_growth import rows_of
 
@@ -303,6 +303,22 @@ def test_weights_along_a_stream_do_not_depend_on_its_calls_and_files(make, tmp_p
     for name in ("period", "weights", "gains", "visits"):
         np.testing.assert_array_equal(getattr(cut.ladder_.columns, name), getattr(whole.ladder_.columns, name))
     np.testing.assert_array_equal(cut.predict(X), whole.predict(X))
+
+
+@pytest.mark.parametrize("form", ["classes", "words", "many classes", "numbers"])
+def test_gains_of_some_rows_do_not_depend_on_the_targets_of_others(form):
+    rng = np.random.default_rng(0)
+    targets = rng.integers(0, 900 if form == "many classes" else 5, 1000)
+    targets = {"words": targets.astype(str), "numbers": np.column_stack([targets, -(targets**2)])}.get(form, targets)
+    trees = IsolationTrees.learn(rng.normal(size=(1000, 3)), np.arange(40)[None], 0, 1, max_depth=None)
+    rows, leaves = slice(500, 800), rng.integers(0, 40, (300, 1)).astype(np.uint8)
+    nodes = (trees.arrays[name] for name in ("column", "left", "starts"))
+    nodes = (*nodes, trees.n_cells, 3, leaves)
+    found, expected = (
+        _core.split_gains(*nodes, numbers)
+        for numbers in (as_numbers_by_rows(targets)(rows), as_numbers_by_rows(targets[rows])(slice(None)))
+    )
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_streams_of_wide_rows_and_single_columns_have_no_weights():

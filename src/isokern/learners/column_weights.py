@@ -11,6 +11,7 @@ split.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -110,11 +111,11 @@ class StreamWeights(Part):
             return self
         return replace(self, period=period, weights=_weights(_per_visit(self.gains, self.visits), _LEAST_IN_STREAM))
 
-    def seeing(self, trees: IsolationTrees, which: int, leaves: NDArray[Any], targets: NDArray[Any]) -> Self:
+    def seeing(self, trees: IsolationTrees, which: int, leaves: NDArray[Any], targets: NDArray[np.float64]) -> Self:
         """Return the weights after a tree was redrawn, given the leaves, (n, 1), and targets of recent rows."""
         begin, end = trees.arrays["starts"][which : which + 2]
         nodes = trees.arrays["column"][begin:end], trees.arrays["left"][begin:end], np.array([0, end - begin])
-        found = _core.split_gains(*nodes, trees.n_cells, trees.n_columns, leaves, _as_numbers(targets))
+        found = _core.split_gains(*nodes, trees.n_cells, trees.n_columns, leaves, targets)
         fade = 1.0 - 1.0 / max(_FEWEST_REMEMBERED, _REMEMBERED_PER_COLUMN * trees.n_columns)
         return replace(self, gains=fade * self.gains + found[0], visits=fade * self.visits + found[1])
 
@@ -128,6 +129,16 @@ class StreamWeights(Part):
             need_array(self.weights, np.float64, 1, "weights")
             is_sound = len(self.weights) == len(self.gains) and ((self.weights > 0) & (self.weights <= 1)).all()
             need(is_sound, "weights must be above 0 and at most 1, one per column")
+
+
+def as_numbers_by_rows(targets: NDArray[Any]) -> Callable[[slice], NDArray[np.float64]]:
+    """Return a function that returns the targets of some rows as numbers; other rows change no gain of a split."""
+    if targets.ndim == 1:
+        classes, codes = np.unique(targets, return_inverse=True)
+        if len(classes) <= _MOST_CLASSES:  # columns of classes that some rows do not have are zero
+            numbers = np.eye(len(classes))[codes]
+            return lambda rows: numbers[rows]
+    return lambda rows: _as_numbers(targets[rows])
 
 
 def _as_numbers(targets: NDArray[Any]) -> NDArray[np.float64]:

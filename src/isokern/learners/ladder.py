@@ -8,7 +8,7 @@ trees are never renewed at the same row: the second one waits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, NamedTuple, Self
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from isokern import _core
 from isokern.adaptive_trees import AdaptiveTrees, scaled_cells
-from isokern.learners.column_weights import StreamWeights
+from isokern.learners.column_weights import StreamWeights, as_numbers_by_rows
 from isokern.learners.recent import RecentRows
 from isokern.learners.targets import Weights, some
 from isokern.learners.warm_up import Batch
@@ -146,13 +146,19 @@ class Redrawing(NamedTuple):
 
     def redraw(self, due: Sequence[Due], codes: NDArray[Any]) -> Redrawn:
         """Redraw trees, and put their cells into the codes of the block's rows after each renewal."""
-        redrawn = Redrawn({}, [], self.ladder.columns)
+        redrawn, numbers = Redrawn({}, [], self.ladder.columns), as_numbers_by_rows(self.window.targets)
         for _, group in groupby(due, lambda one: StreamWeights.period_of(self.end + one.row)):
-            redrawn = self._redraw_period(list(group), codes, redrawn)
+            redrawn = self._redraw_period(list(group), codes, numbers, redrawn)
         return redrawn
 
-    def _redraw_period(self, due: Sequence[Due], codes: NDArray[Any], redrawn: Redrawn) -> Redrawn:
-        """Redraw trees that have the same weights of columns."""
+    def _redraw_period(
+        self,
+        due: Sequence[Due],
+        codes: NDArray[Any],
+        numbers: Callable[[slice], NDArray[np.float64]],
+        redrawn: Redrawn,
+    ) -> Redrawn:
+        """Redraw trees that have the same weights of columns; ``numbers`` returns the targets of rows of the window."""
         first = max(0, self.n_before - _MOST_REPLAYED)  # row of the window that new trees map first
         mapped = core_rows(self.window.table, first, len(self.window.targets))
         columns = redrawn.columns
@@ -167,14 +173,14 @@ class Redrawing(NamedTuple):
         for one in due:
             trees, k, cells = drawn[one.row]
             end, width = self.n_before + one.row, cells.shape[1]
-            begin = end - min(one.n_rows, _MOST_REPLAYED)
-            past = np.ascontiguousarray(cells[begin - first : end - first])
-            targets, weights = self.window.targets[begin:end], some(self.window.weights, slice(begin, end))
+            rows = slice(end - min(one.n_rows, _MOST_REPLAYED), end)
+            past = np.ascontiguousarray(cells[rows.start - first : end - first])
+            targets, weights = self.window.targets[rows], some(self.window.weights, rows)
             redrawn.renewals.append(Renewal(one.row, one.tree, past, targets, weights))
             redrawn.trees[one.tree] = trees, k
             codes[one.row :, one.tree * width : (one.tree + 1) * width] = cells[end - first :]
             if columns is not None:  # the cells of the finest scale are the leaves
-                columns = columns.seeing(trees, k, np.ascontiguousarray(past[:, -1:]), targets)
+                columns = columns.seeing(trees, k, np.ascontiguousarray(past[:, -1:]), numbers(rows))
         return redrawn._replace(columns=columns)
 
     def _grown(self, due: Sequence[Due], n_points: int, column_weights: NDArray[np.float64] | None) -> IsolationTrees:
