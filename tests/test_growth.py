@@ -156,16 +156,13 @@ def batch_of(X):
     return Batch(X, X[:, 0], None)
 
 
-@pytest.fixture
-def few_rows(monkeypatch):
-    """Keep at most 50 rows, so that growth ends at 1,024 rows."""
-    monkeypatch.setattr(growth, "_MOST_CELLS", 50)
+FEW = 50  # rows to keep, so that growth ends at 1,024 rows
 
 
 @pytest.mark.parametrize("size", [1, 7, 240])
-def test_the_rows_with_the_smallest_hashes_are_kept_however_the_stream_is_cut(few_rows, size):
+def test_the_rows_with_the_smallest_hashes_are_kept_however_the_stream_is_cut(size):
     X = np.arange(256.0)[:, None]
-    kept = Growth.begun(batch_of(X[:16]), 3)
+    kept = Growth.begun(batch_of(X[:16]), 3, FEW)
     for begin in range(16, 256, size):
         if begin >= kept.n_next:
             kept = kept.further()
@@ -186,23 +183,23 @@ def test_hashes_are_uniform():
 
 def test_rows_that_were_never_learned_are_kept_only_once():
     X = np.arange(60.0)[:, None]
-    for begun in (Growth.begun(batch_of(X[:16]), 0), FirstRows.begun(batch_of(X[:16]), 0)):
+    for begun in (Growth.begun(batch_of(X[:16]), 0, growth.MOST_CELLS), FirstRows.begun(batch_of(X[:16]), 0)):
         once = begun.keeping(batch_of(X[16:40]), 16)
         again = begun.keeping(batch_of(-X[16:50]), 16).keeping(batch_of(X[16:40]), 16)
         assert plain(once) == plain(again)
 
 
-def test_of_the_rows_before_the_first_growth_those_with_the_smallest_hashes_are_kept(few_rows):
+def test_of_the_rows_before_the_first_growth_those_with_the_smallest_hashes_are_kept():
     X = np.arange(256.0)[:, None]
-    kept = Growth.begun(batch_of(X), 3)
+    kept = Growth.begun(batch_of(X), 3, FEW)
     limit = np.sort(growth._hashes(np.arange(1024), 3))[49]
     assert np.array_equal(kept.batch.table[:, 0], np.flatnonzero(growth._hashes(np.arange(256), 3) <= limit))
 
 
 def test_large_rows_are_kept_in_bounded_memory(monkeypatch):
     monkeypatch.setattr(growth, "_MOST_BYTES", 16 * 8 * 1000)
-    assert Growth.begun(batch_of(np.zeros((16, 16))), 0).n_most == 1000
-    assert Growth.begun(batch_of(np.zeros((16, 16), dtype=np.float32)), 0).n_most == 2000
+    assert Growth.begun(batch_of(np.zeros((16, 16))), 0, growth.MOST_CELLS).n_most == 1000
+    assert Growth.begun(batch_of(np.zeros((16, 16), dtype=np.float32)), 0, growth.MOST_CELLS).n_most == 2000
 
 
 # Heirs
@@ -351,7 +348,8 @@ def test_a_stream_that_stops_growing_does_not_depend_on_its_split():
         assert state_of(feed(small, [1] * 70, X, y)) == state_of(whole)
 
 
-def test_growth_ends_and_the_rows_are_dropped(few_rows):
+def test_growth_ends_and_the_rows_are_dropped(monkeypatch):
+    monkeypatch.setattr(IKOGDClassifier, "_most_cells", FEW)
     X, y, _ = make_stream(1030)
     model = IKOGDClassifier(**SMALL).partial_fit(X, y)
     assert model.growth_ is None

@@ -23,7 +23,7 @@ from isokern.parts import Part, need, need_array
 FIRST_ROWS = 16  # from which the trees are drawn
 _RATIO = 4  # of the numbers of rows at which they grow
 _ROWS_PER_CELL = 2
-_MOST_CELLS = 16_384
+MOST_CELLS = 16_384
 _REDRAWN_ROWS = 256  # up to here, trees are drawn anew instead
 _MOST_BYTES = 2**26  # of the rows that are kept, judged by the first ones
 _HASH_BITS = 53
@@ -58,10 +58,10 @@ class FirstRows(Part):
         learned = WarmUp((self.batch.some(slice(first)),))
         return replace(self, held=WarmUp((learned.followed_by(batch),)))
 
-    def further(self) -> FirstRows | Growth:
-        """Return what to begin with after the map has been drawn."""
+    def further(self, most_cells: int) -> FirstRows | Growth:
+        """Return what to begin with after the map has been drawn; ``most_cells`` may be added to a tree at a time."""
         if self.n_next == _REDRAWN_ROWS:
-            return Growth.begun(self.batch, self.seed)
+            return Growth.begun(self.batch, self.seed, most_cells)
         return replace(self, n_next=self.n_next * _RATIO)
 
     def check(self) -> None:
@@ -85,11 +85,11 @@ class Growth(Part):
     held: WarmUp  # these rows with their targets
 
     @classmethod
-    def begun(cls, batch: Batch, seed: int, most_cells: int | None = None) -> Self:
+    def begun(cls, batch: Batch, seed: int, most_cells: int) -> Self:
         """Return the growth of a map that was drawn from the first rows."""
         n, table = len(batch.targets), batch.table
         n_bytes = table.data.nbytes + (table.indices.nbytes if sparse.issparse(table) else 0)
-        n_most = int(min(most_cells or _MOST_CELLS, max(_MOST_BYTES * n // max(1, n_bytes), _REDRAWN_ROWS)))
+        n_most = int(min(most_cells, max(_MOST_BYTES * n // max(1, n_bytes), _REDRAWN_ROWS)))
         return cls(seed, n_most, n, 0, np.arange(n), WarmUp((batch._replace(weights=None),))).further()
 
     @property

@@ -24,7 +24,7 @@ from isokern.learners.candidates import candidates_of, fit_stages, grows, kernel
 from isokern.learners.column_weights import chosen_weights
 from isokern.learners.commits import BLOCK, commit, one_view
 from isokern.learners.features import Features
-from isokern.learners.growth import FIRST_ROWS, FirstRows, Growth, Heirs, first_cells
+from isokern.learners.growth import FIRST_ROWS, MOST_CELLS, FirstRows, Growth, Heirs, first_cells
 from isokern.learners.kernel_source import REFITTED, KernelSource, check_same_map, draw_seed, share_starts
 from isokern.learners.linear_term import LinearTerm
 from isokern.learners.parameters import check_n_initial
@@ -57,6 +57,8 @@ class OnCells:
     warm_up_: WarmUp
     _learn: Callable[..., None]  # learns mapped rows, targets and weights
     _begin_again: Callable[..., None]  # forgets all rows, and draws a map that grows from a batch of them
+
+    _most_cells = MOST_CELLS  # that growth may add to a tree at a time
 
     # Parameters that both learners have, and what they learn about columns.
     loss: str
@@ -191,7 +193,7 @@ class OnCells:
         """Draw the map from all rows so far, and learn them again."""
         self._begin_again(first.batch, np.random.RandomState(first.seed + first.n_next))
         self._learn_rows(first.batch)
-        self.growth_ = first.further()
+        self.growth_ = first.further(self._most_cells)
 
     def _split_leaves(self, growth: Growth, limit: int | None) -> None:
         """Let the trees grow inside their leaves, for models of at most ``limit`` bytes."""

@@ -20,7 +20,7 @@ from isokern.learners.calibration import ScoreWindow
 from isokern.learners.candidates import Candidate
 from isokern.learners.commits import BLOCK, ahead, blocks, commit
 from isokern.learners.features import Features
-from isokern.learners.growth import Growth, first_cells
+from isokern.learners.growth import FirstRows, first_cells
 from isokern.learners.kernel_source import KernelSource, draw_seed
 from isokern.learners.ladder import MOST_ROWS, N_CELLS, Ladder, Redrawing
 from isokern.learners.linear_term import LinearTerm
@@ -79,6 +79,7 @@ class Renewing(OnCells):
     n_initial: int | None = None
     device: Any = None
     shrinkage, evaluation, growth = 0.0, "primal", True
+    _most_cells = _MOST_CELLS
 
     n_partitionings: int
     ladder_: Ladder
@@ -129,14 +130,23 @@ class Renewing(OnCells):
 
     def _learn_first(self, batch: Batch, rng: np.random.RandomState, answers: Any = None, **how: Any) -> Batch:
         """Learn the first rows of a stream; return the others."""
-        n, seed = self._n_initial, draw_seed(rng)
+        n = self._n_initial
         first = batch.some(slice(n))
-        self.growth_ = Growth.begun(first, seed, _MOST_CELLS)
-        self.ladder_ = Ladder.begun(self._n_ladder, first.table.shape[1], seed)
-        self.recent_ = RecentRows.begun(first.table, MOST_ROWS)
-        self.learned_ = replace(self.learned_, narrows=False, monitor=_core.new_monitor())
+        self.growth_ = FirstRows.begun(first, draw_seed(rng))
+        self._begin_ladder(first.table, rng)
         self._learn_rows(first, **how)
         return batch.some(slice(n, None))
+
+    def _begin_again(self, batch: Batch, rng: np.random.RandomState) -> None:
+        """Forget all rows, and draw a map from a batch of them."""
+        super()._begin_again(batch, rng)
+        self._begin_ladder(batch.table, rng)
+
+    def _begin_ladder(self, table: Any, rng: np.random.RandomState) -> None:
+        """Begin to renew the trees of a map that was drawn from a table, before any row is learned."""
+        self.ladder_ = Ladder.begun(self._n_ladder, table.shape[1], draw_seed(rng))
+        self.recent_ = RecentRows.begun(table, MOST_ROWS)
+        self.learned_ = replace(self.learned_, narrows=False, monitor=_core.new_monitor())
 
     @property
     def drifts_(self) -> NDArray[np.int64]:
