@@ -273,7 +273,7 @@ LEARNERS = {
     FIXED: of_isokern(fixed),
     GROWING: of_isokern(growing),
     ADAPTIVE: of_isokern(adaptive),
-    WINDOWED: Learner(windowed, package="lightgbm", block=BLOCK),
+    WINDOWED: Learner(windowed, package="lightgbm", block=BLOCK, n_seeds=1),  # nothing in it is random
     "CapyMOA HAT": of_capymoa("HoeffdingAdaptiveTree"),
     MOA_ARF: of_capymoa("AdaptiveRandomForestClassifier", ensemble_size=10),
     "CapyMOA SRP(10)": of_capymoa("StreamingRandomPatches", ensemble_size=10),
