@@ -95,12 +95,12 @@ def tree_map_256_capped():
     return tree_map(256, covertype(), max_depth=8)
 
 
-@case("tree map, covertype 100,000 rows, psi = 256, uncapped", "scikit-learn's isolation trees, apply in two threads", 3)
+@case("tree map, covertype 100,000 rows, psi = 256, uncapped", "scikit-learn's isolation trees, in two threads", 3)
 def tree_map_sklearn_uncapped():
     return tree_map_sklearn(None)
 
 
-@case("tree map, covertype 100,000 rows, psi = 256, capped", "scikit-learn's isolation trees, apply in two threads", 3)
+@case("tree map, covertype 100,000 rows, psi = 256, capped", "scikit-learn's isolation trees, in two threads", 3)
 def tree_map_sklearn_capped():
     return tree_map_sklearn(8)
 

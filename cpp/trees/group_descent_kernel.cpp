@@ -306,6 +306,6 @@ template <class Exact> NumberCounts round_row(const Exact *row, std::int64_t n, 
 
 extern const GroupDescents ISOKERN_FOR_ISA(group_descents);
 const GroupDescents ISOKERN_FOR_ISA(group_descents) = {descend<float>, descend<double>, round_row<float>,
-                                                               round_row<double>};
+                                                       round_row<double>};
 
 } // namespace isokern
