@@ -56,38 +56,53 @@ def fitted(X, partitioning, n_cells, **options):
 # -- trees
 
 
-def isotree(X, n_cells):
+def isotree(X, n_cells, max_depth=None):
     from isotree import IsolationForest
 
-    forest = IsolationForest(
-        ntrees=100, sample_size=n_cells, ndim=1, max_depth=None, missing_action="fail", nthreads=THREADS, random_seed=1
-    )
-    return forest.fit(X)
+    options = {"ndim": 1, "max_depth": max_depth, "missing_action": "fail", "nthreads": THREADS, "random_seed": 1}
+    return IsolationForest(ntrees=100, sample_size=n_cells, **options).fit(X)
 
 
-def tree_map(n_cells, X):
-    kernel, forest = fitted(X, "tree", n_cells), isotree(X, n_cells)
+def tree_map(n_cells, X, max_depth=None):
+    kernel, forest = fitted(X, "tree", n_cells, max_depth=max_depth), isotree(X, n_cells, max_depth)
     return Mapping(kernel, X), lambda: forest.predict(X, output="tree_num")
 
 
-@case("tree map, covertype 100,000 rows, psi = 256", "isotree, tree_num", 6)
+def tree_map_sklearn(max_depth):
+    """Compare with the trees of scikit-learn's IsolationForest, which is always capped at log2(psi), also uncapped."""
+    from sklearn.tree import ExtraTreeRegressor
+
+    X, rng = covertype(), np.random.default_rng(0)
+    kernel, single, trees = fitted(X, "tree", 256, max_depth=max_depth), X.astype(np.float32), []
+    for seed in range(100):
+        sample = rng.choice(len(X), 256, replace=False)
+        tree = ExtraTreeRegressor(max_features=1, max_depth=max_depth, random_state=seed)
+        trees.append(tree.fit(single[sample], rng.random(256)).tree_)
+
+    def theirs():
+        Parallel(THREADS, prefer="threads")(delayed(tree.apply)(single) for tree in trees)
+
+    return Mapping(kernel, X), theirs
+
+
+@case("tree map, covertype 100,000 rows, psi = 256, uncapped", "isotree, tree_num", 8)
 def tree_map_256():
     return tree_map(256, covertype())
 
 
-@case("tree map, covertype 100,000 rows, psi = 256", "scikit-learn IsolationForest (capped), apply in two threads", 2.5)
-def tree_map_sklearn():
-    from sklearn.ensemble import IsolationForest
+@case("tree map, covertype 100,000 rows, psi = 256, capped", "isotree, same depth, tree_num", 8)
+def tree_map_256_capped():
+    return tree_map(256, covertype(), max_depth=8)
 
-    X = covertype()
-    kernel = fitted(X, "tree", 256)
-    trees = IsolationForest(n_estimators=100, max_samples=256, random_state=0).fit(X).estimators_
-    single = X.astype(np.float32)
 
-    def theirs():
-        Parallel(THREADS, prefer="threads")(delayed(tree.tree_.apply)(single) for tree in trees)
+@case("tree map, covertype 100,000 rows, psi = 256, uncapped", "scikit-learn's isolation trees, in two threads", 3)
+def tree_map_sklearn_uncapped():
+    return tree_map_sklearn(None)
 
-    return Mapping(kernel, X), theirs
+
+@case("tree map, covertype 100,000 rows, psi = 256, capped", "scikit-learn's isolation trees, in two threads", 3)
+def tree_map_sklearn_capped():
+    return tree_map_sklearn(8)
 
 
 @case("tree map, covertype 100,000 rows, psi = 4096", "isotree, tree_num", 12)

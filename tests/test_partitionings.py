@@ -199,18 +199,19 @@ def test_deep_trees_on_rows_of_few_values_equal_the_numpy_twin(n_columns, dtype,
 
 
 GROUPED = {  # many rows descend in groups of 64, compared as float32 first
-    "ties": lambda rng: rng.integers(0, 4, (300, 3)) / 2,
-    "equal after rounding to float32": lambda rng: 1e6 + rng.integers(0, 9, (300, 3)) / 1024,
-    "beyond float32": lambda rng: rng.normal(size=(300, 3)) * 10.0 ** rng.integers(-320, 300, (300, 3)),
-    "the largest float32": lambda rng: rng.normal(size=(300, 3)).clip(-1, 1) * float(np.finfo(np.float32).max),
-    "mostly one row": lambda rng: np.where(rng.random((300, 3)) < 0.02, rng.normal(size=(300, 3)), -0.0),
+    "ties": lambda rng, shape: rng.integers(0, 4, shape) / 2,
+    "equal after rounding to float32": lambda rng, shape: 1e6 + rng.integers(0, 9, shape) / 1024,
+    "beyond float32": lambda rng, shape: rng.normal(size=shape) * 10.0 ** rng.integers(-320, 300, shape),
+    "the largest float32": lambda rng, shape: rng.normal(size=shape).clip(-1, 1) * float(np.finfo(np.float32).max),
+    "mostly one row": lambda rng, shape: np.where(rng.random(shape) < 0.02, rng.normal(size=shape), -0.0),
 }
 
 
 @pytest.mark.parametrize("max_depth", [None, "log2"])
+@pytest.mark.parametrize("n_columns", [3, 37])  # fewer and more than a vector holds
 @pytest.mark.parametrize("name", GROUPED)
-def test_many_rows_have_the_cells_of_the_numpy_twin_and_of_single_rows(name, max_depth):
-    X = GROUPED[name](np.random.default_rng(4))
+def test_many_rows_have_the_cells_of_the_numpy_twin_and_of_single_rows(name, n_columns, max_depth):
+    X = GROUPED[name](np.random.default_rng(4), (300, n_columns))
     kernel = IsolationKernel("tree", 9, 100, max_depth=max_depth, random_state=0).fit(X)
     cells = kernel.apply(X)
     depth = 7 if max_depth else None

@@ -221,8 +221,13 @@ void learn_scales(const std::vector<const Entrant *> &entrants, const LinearArgu
     }
     const nb::gil_scoped_release release;
     const std::unique_lock lock(guard.lock);
-    // Where there are more threads than entrants, the columns of each are divided.
-    const std::int64_t n_groups = n == 0 ? 1 : (usable_threads(threads) + n - 1) / n;
+    // Where there are more threads than entrants, the columns of each are divided, but few are not: four are scored as
+    // quickly as one, and threads wait for each other where one writes into a cache line that another reads.
+    constexpr std::int64_t kFewColumns = 4;
+    std::int64_t n_groups = 1;
+    if (n > 0)
+        n_groups =
+            std::clamp<std::int64_t>(weights[0].n_columns / kFewColumns, 1, (usable_threads(threads) + n - 1) / n);
     const auto learn = [&](std::int64_t task, std::int64_t) {
         const std::int64_t e = task / n_groups, group = task % n_groups, n_columns = weights[e].n_columns;
         const std::int64_t begin = group * n_columns / n_groups, end = (group + 1) * n_columns / n_groups;

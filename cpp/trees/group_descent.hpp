@@ -24,14 +24,24 @@ template <class Exact> struct RowGroup {
     bool is_mixed; // whether a value is missing or at least kHuge, or a column categorical
 };
 
+// How many numbers of a row are float32 numbers, and how many are present and less than kHuge.
+struct NumberCounts {
+    std::int64_t n_exact, n_ordinary;
+};
+
 struct GroupDescents {
     //   in: the roots of at most kGroupTrees trees      out: cells, n_trees x kGroupRows
     template <class Exact>
     using Descend = void (*)(const PackedForest &forest, const std::uint32_t *roots, std::int64_t n_trees,
                              const RowGroup<Exact> &rows, std::uint32_t *cells);
 
+    //   in: a row of n numbers      out: the numbers, rounded up to float32
+    template <class Exact> using Round = NumberCounts (*)(const Exact *row, std::int64_t n, float *rounded);
+
     Descend<float> floats;
     Descend<double> doubles;
+    Round<float> round_floats;
+    Round<double> round_doubles;
 };
 
 // The implementation for the widest instruction set that this CPU supports.

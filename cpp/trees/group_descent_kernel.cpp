@@ -291,9 +291,21 @@ void descend(const PackedForest &forest, const std::uint32_t *roots, std::int64_
         Descent<false, false, Exact>(forest, rows, cells).run(roots, n_trees);
 }
 
+// Vectorised by the compiler, if the instruction set has what it takes.
+template <class Exact> NumberCounts round_row(const Exact *row, std::int64_t n, float *__restrict rounded) {
+    std::int32_t n_exact = 0, n_ordinary = 0;
+    for (std::int64_t j = 0; j < n; ++j) {
+        rounded[j] = round_up(row[j]);
+        n_exact += static_cast<Exact>(rounded[j]) == row[j];
+        n_ordinary += rounded[j] < kHuge;
+    }
+    return {n_exact, n_ordinary};
+}
+
 } // namespace
 
 extern const GroupDescents ISOKERN_FOR_ISA(group_descents);
-const GroupDescents ISOKERN_FOR_ISA(group_descents) = {descend<float>, descend<double>};
+const GroupDescents ISOKERN_FOR_ISA(group_descents) = {descend<float>, descend<double>, round_row<float>,
+                                                       round_row<double>};
 
 } // namespace isokern

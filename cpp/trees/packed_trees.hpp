@@ -18,16 +18,6 @@
 
 namespace isokern {
 
-// Rounds to the least float32 that is not smaller.
-inline float round_up(float value) { return value; }
-inline float round_up(double value) {
-    const float nearest = static_cast<float>(value);
-    const auto bits = std::bit_cast<std::int32_t>(nearest);
-    const std::int32_t is_below = static_cast<double>(nearest) < value;
-    return std::bit_cast<float>(bits +
-                                (-is_below & (bits >> 31 | 1))); // without a branch, which would be unpredictable
-}
-
 class PackedTrees {
   public:
     PackedTrees() = default;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <type_traits>
 #include <vector>
 
 #include "common/threads.hpp"
@@ -35,6 +36,16 @@ template <class Visit> void visit_leaves(const ScaledTrees &trees, std::int64_t 
             for (std::int64_t child = left[k]; child <= left[k] + 1; ++child)
                 std::copy_n(own, n_coarse, cells.data() + child * n_coarse);
     }
+}
+
+// Calls use(n), with a constant where n is at most kMost, for which the compiler copies without a call of memmove.
+template <std::int64_t kMost = 8, class Use> void with_constant(std::int64_t n, Use use) {
+    if constexpr (kMost == 0)
+        use(n);
+    else if (n == kMost)
+        use(std::integral_constant<std::int64_t, kMost>());
+    else
+        with_constant<kMost - 1>(n, use);
 }
 
 } // namespace
@@ -69,15 +80,17 @@ void expand_leaves(const Cell *leaves, std::int64_t n_rows, const Cell *paths, s
     const auto path = [=](std::int64_t r, std::int64_t i) {
         return paths + (i * n_cells + leaves[r * n_trees + i]) * n_scales;
     };
-    parallel_tiles(n_rows, kTile, threads, [=] {
-        return [=](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t r = begin; r < end; ++r) {
-                for (std::int64_t i = 0; i < n_trees && r + 1 < end; ++i)
-                    __builtin_prefetch(path(r + 1, i));
-                for (std::int64_t i = 0; i < n_trees; ++i)
-                    std::copy_n(path(r, i), n_scales, cells + (r * n_trees + i) * n_scales);
-            }
-        };
+    with_constant(n_scales, [=](auto length) {
+        parallel_tiles(n_rows, kTile, threads, [=] {
+            return [=](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t r = begin; r < end; ++r) {
+                    for (std::int64_t i = 0; i < n_trees && r + 1 < end; ++i)
+                        __builtin_prefetch(path(r + 1, i));
+                    for (std::int64_t i = 0; i < n_trees; ++i)
+                        std::copy_n(path(r, i), length, cells + (r * n_trees + i) * length);
+                }
+            };
+        });
     });
 }
 

@@ -67,26 +67,27 @@ template <class Value, class Cell> class PackedTrees::GroupMapper {
         }
     }
 
-    // Copies a row into a column of values, and notes in the group which numbers it has. First all are rounded, which
-    // the compiler vectorises.
+    // Copies a row into a column of values, and notes in the group which numbers it has.
     void copy(const Value *row, const Value *ahead, float *values, RowGroup<Value> &group) {
         const std::int32_t *originals = trees_.originals_.data(), n_numeric = trees_.n_numeric_;
         const std::int64_t n_columns = rows_.n_columns;
-        float *rounded = rounded_.data();
         for (std::int64_t j = 0; j < n_columns; j += kLine)
             __builtin_prefetch(ahead + j);
-        int n_exact = 0, n_ordinary = 0;
-        for (std::int64_t j = 0; j < n_columns; ++j) {
-            rounded[j] = round_up(row[j]);
-            n_exact += static_cast<Value>(rounded[j]) == row[j];
-            n_ordinary += rounded[j] < kHuge;
-        }
+        float *rounded = rounded_.data();
+        const NumberCounts counts = round(row, rounded);
         for (std::int64_t j = 0; j < n_numeric; ++j)
             values[j * kGroupRows] = rounded[originals[j]];
         for (std::int64_t j = n_numeric; j < n_columns; ++j)
             values[j * kGroupRows] = std::bit_cast<float>(category_code(row[originals[j]]));
-        group.is_exact &= n_exact == n_columns;
-        group.is_mixed |= n_ordinary != n_columns;
+        group.is_exact &= counts.n_exact == n_columns;
+        group.is_mixed |= counts.n_ordinary != n_columns;
+    }
+
+    NumberCounts round(const Value *row, float *rounded) const {
+        if constexpr (std::is_same_v<Value, float>)
+            return best_group_descents().round_floats(row, rows_.n_columns, rounded);
+        else
+            return best_group_descents().round_doubles(row, rows_.n_columns, rounded);
     }
 
     // Maps a group, whose rows have these numbers, by trees begin to end of a segment.
@@ -105,6 +106,7 @@ template <class Value, class Cell> class PackedTrees::GroupMapper {
             best_group_descents().doubles(forest, roots, n, group, found_);
         for (std::int64_t r = 0; r < group.n_rows; ++r) {
             Cell *cells = cells_ + numbers[r] * n_trees + begin;
+#pragma GCC unroll 8
             for (std::int64_t i = 0; i < n; ++i)
                 cells[i] = static_cast<Cell>(found_[i * kGroupRows + r]);
         }

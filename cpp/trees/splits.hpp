@@ -33,12 +33,22 @@ inline std::uint32_t category_code(double value) {
     return value > 0 && value < 0x1p32 ? static_cast<std::uint32_t>(value) : 0; // 0 for NaN
 }
 
+// Rounds to the least float32 that is not smaller. Always inlined, so that kernels may use it (simd/for_isa.hpp).
+[[gnu::always_inline]] inline float round_up(float value) { return value; }
+[[gnu::always_inline]] inline float round_up(double value) {
+    const float nearest = static_cast<float>(value);
+    const auto bits = __builtin_bit_cast(std::int32_t, nearest);
+    const std::int32_t is_below = static_cast<double>(nearest) < value;
+    const std::int32_t step = -is_below & (bits >> 31 | 1); // without a branch, which would be unpredictable
+    return __builtin_bit_cast(float, bits + step);
+}
+
 // Three rounds of multiply and shift; the constants are random odd numbers. A split's seeds are drawn until one
 // separates, so the bits of two codes must differ for half of all seeds.
 constexpr std::uint32_t kCategoryFactors[] = {0x9E3779B1u, 0xB5D1E46Bu, 0xD6E8FEB9u};
 constexpr int kCategoryShift = 15;
 
-// Always inlined, so that kernels may use it (simd/for_isa.hpp).
+// Always inlined, like round_up.
 [[gnu::always_inline]] inline bool category_goes_right(std::uint32_t code, std::uint32_t seed) {
     std::uint32_t hash = code ^ seed;
     for (const std::uint32_t factor : kCategoryFactors) {

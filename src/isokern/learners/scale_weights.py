@@ -79,7 +79,7 @@ class ScaleWeights(Part):
             np.zeros((size, n_columns), dtype=np.float32) if size and (k % 2 == 0 or is_adagrad) else None
             for k, size in enumerate(sizes)
         ]
-        if tables[1] is not None:
+        if tables[1] is not None and first_square > 0.0:  # zeros take no memory until rows touch them
             tables[1].fill(first_square)
         return cls(scales, schedule, rate, **dict(zip(_TABLES, tables, strict=True)), loss=loss)
 
