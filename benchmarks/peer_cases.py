@@ -199,12 +199,12 @@ def voronoi_map(X, n_cells, n_rows, dense=None):
     return Mapping(kernel, rows), faiss_searches(kernel, rows if dense is None else dense[:n_rows])
 
 
-@case("Voronoi map, mnist 4,000 rows, psi = 256", "faiss IndexFlatL2, a search per sample", 8)
+@case("Voronoi map, mnist 4,000 rows, psi = 256", "faiss IndexFlatL2, a search per sample", 12)
 def voronoi_mnist_256():
     return voronoi_map(load("mnist")[0], 256, 4000)
 
 
-@case("Voronoi map, mnist 1,000 rows, psi = 4096", "faiss IndexFlatL2, a search per sample", 40)
+@case("Voronoi map, mnist 1,000 rows, psi = 4096", "faiss IndexFlatL2, a search per sample", 50)
 def voronoi_mnist_4096():
     return voronoi_map(load("mnist")[0], 4096, 1000)
 

@@ -66,6 +66,27 @@ def test_cells_equal_the_numpy_twin(kind, d, n_cells):
     np.testing.assert_array_equal(apply(sparse_map, X, samples), expected)
 
 
+@needs_bytes
+@pytest.mark.parametrize(("n_cells", "t"), [(256, 1), (300, 2), (700, 2), (256, 40)])
+@pytest.mark.parametrize("kind", VALUES)
+def test_cells_of_many_columns_equal_the_numpy_twin_however_much_samples_overlap(kind, n_cells, t):
+    X = make_rows(kind, 900, 150)
+    grid_map, samples = map_of(X, n_cells, t)
+    rng = np.random.default_rng(1)
+    step = np.diff(np.unique(X)).min()
+    between = np.where(rng.random((100, 150)) < 0.5, X[:100], X[100:200])
+    shaken = X[:100] + rng.uniform(-0.005, 0.005, (100, 150)) * step
+    for rows in (X, between, np.full((3, 150), X.max()), shaken.astype(X.dtype), X[::-1] + 3 * step):
+        np.testing.assert_array_equal(apply(grid_map, rows, samples), twin(rows, X, samples))
+
+
+@needs_bytes
+def test_axes_of_many_columns_must_be_orthonormal():
+    X = make_rows("pixels", 900, 150)
+    with pytest.raises(ValueError, match="axes must be orthonormal"):
+        _core.VoronoiMap(X, np.arange(256, dtype=np.int32)[None], [256], lambda: np.full((150, 20), 0.5))
+
+
 @pytest.mark.parametrize(
     "values",
     [

@@ -11,10 +11,11 @@
 
 namespace isokern {
 
-constexpr std::int64_t kPanel = 16;    // points of a panel, interleaved column by column
-constexpr std::int64_t kPadding = 32;  // lower_bounds_at needs a multiple of this many columns
-constexpr std::int64_t kByteGroup = 8; // rows of a group for byte_distances
-constexpr std::int64_t kSummed = 64;   // products that lower_bounds adds to one partial sum
+constexpr std::int64_t kPanel = 16;       // points of a panel, interleaved column by column
+constexpr std::int64_t kPadding = 32;     // lower_bounds_at needs a multiple of this many columns
+constexpr std::int64_t kByteGroup = 8;    // rows of a group for byte_distances
+constexpr std::int64_t kByteColumns = 64; // byte_distances_at needs a multiple of this many columns
+constexpr std::int64_t kSummed = 64;      // products that lower_bounds adds to one partial sum
 
 // The largest number of consecutive roundings in a dot product of length n below. Its error is at most this number
 // times 2^-24 times the sum of the products' magnitudes. lower_bounds adds up sums of kSummed products each
@@ -49,10 +50,16 @@ struct Products {
 
     //  distances[r, p] = row_offsets[r] + offsets[p] - 2 sum_j rows[r, j] points[p, j], in int32, then as float32
     //  in: rows [n_groups][n_quads][kByteGroup][4] and panels [n_panels][n_quads][kPanel][4], quads of four columns
-    // Null if the CPU has no int8 dot product (VNNI).
+    // This and the next are null if the CPU has no int8 dot product (VNNI).
     void (*byte_distances)(const std::int8_t *rows, const std::int32_t *row_offsets, std::int64_t n_groups,
                            std::int64_t n_quads, const std::uint8_t *panels, std::int64_t n_panels,
                            const std::int32_t *offsets, float *distances, std::int64_t stride);
+
+    //  distances[k] = row_offset + offsets[p] - 2 sum_j row[j] points[p, j] for p = indices[k], k < n; as above
+    //  in: row; points, not packed: [point][n_columns], n_columns a multiple of kByteColumns
+    void (*byte_distances_at)(const std::int8_t *row, std::int32_t row_offset, std::int64_t n_columns,
+                              const std::uint8_t *points, const std::int32_t *offsets, const std::int32_t *indices,
+                              std::int64_t n, float *distances);
 };
 
 // The implementation for the widest instruction set that this CPU supports.

@@ -178,13 +178,50 @@ void byte_distances(const std::int8_t *rows, const std::int32_t *row_offsets, st
                      distances + g * kByteGroup * stride + p * kPanel, stride);
         }
 }
+
+//  found[k] = sum_j row[j] points[k][j] for k < n
+template <int n>
+void multiply_bytes_at(const std::int8_t *row, std::int64_t n_columns, const std::uint8_t *const *points,
+                       std::int32_t *found) {
+    __m512i sums[n];
+#pragma GCC unroll 4
+    for (int k = 0; k < n; ++k)
+        sums[k] = _mm512_setzero_si512();
+    for (std::int64_t j = 0; j < n_columns; j += kByteColumns) {
+        const __m512i values = _mm512_loadu_si512(row + j);
+#pragma GCC unroll 4
+        for (int k = 0; k < n; ++k)
+            add_products(sums[k], _mm512_loadu_si512(points[k] + j), values);
+    }
+#pragma GCC unroll 4
+    for (int k = 0; k < n; ++k)
+        found[k] = _mm512_reduce_add_epi32(sums[k]);
+}
+
+// Four points at a time share the loads of the row.
+void byte_distances_at(const std::int8_t *row, std::int32_t row_offset, std::int64_t n_columns,
+                       const std::uint8_t *points, const std::int32_t *offsets, const std::int32_t *indices,
+                       std::int64_t n, float *distances) {
+    constexpr int kTogether = 4;
+    for (std::int64_t k = 0; k < n; k += kTogether) {
+        const std::uint8_t *here[kTogether];
+        std::int32_t found[kTogether];
+        const std::int64_t n_here = n - k < kTogether ? n - k : kTogether;
+        for (int l = 0; l < kTogether; ++l)
+            here[l] = points + indices[l < n_here ? k + l : k] * n_columns;
+        multiply_bytes_at<kTogether>(row, n_columns, here, found);
+        for (std::int64_t l = 0; l < n_here; ++l)
+            distances[k + l] = static_cast<float>(row_offset + offsets[indices[k + l]] - 2 * found[l]);
+    }
+}
 #else
 constexpr auto byte_distances = nullptr;
+constexpr auto byte_distances_at = nullptr;
 #endif
 
 } // namespace
 
 extern const Products ISOKERN_FOR_ISA(products);
-const Products ISOKERN_FOR_ISA(products) = {kGroup, lower_bounds, lower_bounds_at, byte_distances};
+const Products ISOKERN_FOR_ISA(products) = {kGroup, lower_bounds, lower_bounds_at, byte_distances, byte_distances_at};
 
 } // namespace isokern

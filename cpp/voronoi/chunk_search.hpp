@@ -227,7 +227,7 @@ template <class Value> template <class Rows> class ChunkSearch<Value>::Worker {
           searches_(static_cast<std::size_t>(std::min(kTile, rows.n_rows)), Search<float>(engine.pool_)),
           packed_(static_cast<std::size_t>((kTile + products_.group) * engine.n_factors())),
           bounds_(static_cast<std::size_t>(products_.group * engine.chunk())),
-          indices_(static_cast<std::size_t>(engine.chunk())), lowers_(indices_.size()),
+          indices_(static_cast<std::size_t>(engine.chunk() + kSpare)), lowers_(indices_.size()),
           nearness_(static_cast<std::size_t>(kTile * engine.chunks_->size())),
           turn_(static_cast<std::size_t>(engine.chunks_->size())), nearest_(turn_.size()),
           distances_(rows, engine.points_, engine.pool_.points) {}

@@ -45,6 +45,17 @@ class Grid {
         return are_few && !all.values().empty() ? fit(all.values()) : std::nullopt;
     }
 
+    // A grid of 256 levels from -m to m, m being the largest magnitude of the values.
+    static Grid around(std::span<const float> values) {
+        double largest = 0.0;
+        for (const double value : values)
+            largest = std::max(largest, std::abs(value));
+        return largest > kTooSmall ? Grid(-largest, largest, 255.0, false) : Grid(-1.0, 1.0, 255.0, false);
+    }
+
+    // The distance between two levels.
+    double step() const { return 1.0 / steps_per_unit_; }
+
     // Whether the grid's values are consecutive whole numbers: float64 distances of rows on it are then exact.
     bool is_whole() const { return is_whole_; }
 
@@ -73,6 +84,14 @@ class Grid {
         const double longest = 255.0 * std::sqrt(d) + row_off + points_off;
         const double off = row_off + points_off + 1e-11 * std::sqrt(d); // row_off and points_off are rounded too
         return 2.0 * off * (2.0 * longest + off) + 4.0 * (d + 4.0) * 0x1p-53 * longest * longest;
+    }
+
+    // How close two squared distances between levels, as float32, can be for the exact ones to be in the wrong order.
+    float width(double row_off, double points_off, std::int64_t n_columns) const {
+        const double least = slack(row_off, points_off, n_columns);
+        // Distinct integers differ by at least 1, so a smaller slack cannot change their order, and rounding to float32
+        // keeps it. With a larger slack, the rounding to float32 must be added.
+        return least < 0.5 ? 0.0f : static_cast<float>(least + 0x1p-22 * longest_square(n_columns));
     }
 
     static constexpr std::int64_t kMostColumns = 1 << 15; // n_columns * 255^2 must fit into int32

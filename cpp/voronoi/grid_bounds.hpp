@@ -60,8 +60,11 @@ class GridRow {
         return off;
     }
 
-    std::int32_t sum() const { return sum_; }
+    std::span<const std::uint8_t> levels() const { return numbers_; }
     std::int32_t sum_of_squares() const { return sum_of_squares_; }
+
+    // As a point: |q_z|^2 - 256 sum(q_z), because rows are stored less 128 (see above).
+    std::int32_t offset() const { return sum_of_squares_ - 256 * sum_; }
 
     // Writes the levels, less `less`, as row k of groups of rows or panels of points, [k / group][quad][k % group][4].
     template <class Byte> void pack(Byte *packed, std::int64_t k, std::int64_t group, int less) const {
@@ -78,6 +81,20 @@ class GridRow {
     std::int32_t sum_ = 0, sum_of_squares_ = 0;
 };
 
+// Whether all rows are near enough to the grid for tight bounds: 0.01 steps in the root mean square over columns.
+template <class Rows> bool are_near(const Grid &grid, const Rows &rows, int threads) {
+    const double most = 0.01 * std::sqrt(static_cast<double>(rows.n_columns));
+    std::atomic<bool> are_on{true};
+    parallel_tiles(rows.n_rows, 64, threads, [&] {
+        return [&, row = GridRow(grid, rows.n_columns)](std::int64_t begin, std::int64_t end) mutable {
+            for (std::int64_t r = begin; are_on && r < end; ++r)
+                if (!(row.enter(rows, r) <= most))
+                    are_on = false;
+        };
+    });
+    return are_on;
+}
+
 template <class Value> class GridBounds {
   public:
     using Points = DenseRows<Value>;
@@ -93,8 +110,7 @@ template <class Value> class GridBounds {
             return [&, point = GridRow(grid_, points.n_columns)](std::int64_t begin, std::int64_t end) mutable {
                 for (std::int64_t p = begin; p < end; ++p) {
                     off[p] = point.enter(points, numbers[p]);
-                    // |q_z|^2 - 256 sum(q_z): rows are stored less 128 (see above).
-                    offsets_[p] = point.sum_of_squares() - 256 * point.sum();
+                    offsets_[p] = point.offset();
                     point.pack(panels_.data(), p, kPanel, 0);
                 }
             };
@@ -104,19 +120,7 @@ template <class Value> class GridBounds {
 
     template <class Rows> Scratch<Rows> of(const Rows &rows, std::int64_t tile) const { return {*this, rows, tile}; }
 
-    // Whether all rows are near enough to the grid for tight bounds: 0.01 steps in the root mean square over columns.
-    template <class Rows> bool serves(const Rows &rows, int threads) const {
-        const double most = 0.01 * std::sqrt(static_cast<double>(rows.n_columns));
-        std::atomic<bool> are_on{true};
-        parallel_tiles(rows.n_rows, 64, threads, [&] {
-            return [&, row = GridRow(grid_, rows.n_columns)](std::int64_t begin, std::int64_t end) mutable {
-                for (std::int64_t r = begin; are_on && r < end; ++r)
-                    if (!(row.enter(rows, r) <= most))
-                        are_on = false;
-            };
-        });
-        return are_on;
-    }
+    template <class Rows> bool serves(const Rows &rows, int threads) const { return are_near(grid_, rows, threads); }
 
   private:
     Grid grid_;
@@ -151,17 +155,15 @@ template <class Value> template <class Rows> class GridBounds<Value>::Scratch {
                                  table_.offsets_.data() + panel * kPanel, bounds, stride);
     }
 
-    float width(std::int64_t k) const {
-        const double slack = Grid::slack(off_[k], table_.furthest_off_, rows_.n_columns);
-        // Distinct integers differ by at least 1, so a smaller slack cannot change their order, and rounding to float32
-        // keeps it. With a larger slack, the rounding to float32 must be added.
-        return slack < 0.5 ? 0.0f : static_cast<float>(slack + 0x1p-22 * table_.grid_.longest_square(rows_.n_columns));
-    }
+    float width(std::int64_t k) const { return table_.grid_.width(off_[k], table_.furthest_off_, rows_.n_columns); }
+
+    // The distance between two levels, and how many of these row and point can be from their levels, together.
+    double step() const { return table_.grid_.step(); }
+    double off(std::int64_t k) const { return off_[k] + table_.furthest_off_; }
 
     // Whether equal bounds mean equal distances: whole numbers exactly on the grid, small enough for float32.
     bool has_exact_bounds(std::int64_t k) const {
-        return table_.grid_.is_whole() && off_[k] + table_.furthest_off_ == 0.0 &&
-               table_.grid_.longest_square(rows_.n_columns) < 0x1p24;
+        return table_.grid_.is_whole() && off(k) == 0.0 && table_.grid_.longest_square(rows_.n_columns) < 0x1p24;
     }
 
   private:

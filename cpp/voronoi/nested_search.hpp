@@ -128,7 +128,7 @@ template <class Bounds> template <class Rows> class NestedSearch<Bounds>::Worker
           n_small_(nested_.n_small()), n_large_(std::ssize(nested_.sizes) - n_small_), stride_(nested_.stride()),
           bounds_(static_cast<std::size_t>((tile + rows_.group()) * stride_)),
           block_(static_cast<std::size_t>(rows_.group() * kBlock * kPanel)), near_(static_cast<std::size_t>(tile)),
-          limits_(near_.size()), indices_(static_cast<std::size_t>(nested_.pool.size())),
+          limits_(near_.size()), indices_(static_cast<std::size_t>(nested_.pool.size() + kSpare)),
           least_(static_cast<std::size_t>(nested_.n_minima())), second_(least_.size()), at_(least_.size()),
           found_(nested_.sizes.size() * static_cast<std::size_t>(nested_.width())),
           distances_(rows, engine.points_, nested_.pool.points),

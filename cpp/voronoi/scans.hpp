@@ -9,13 +9,18 @@
 
 namespace isokern {
 
+constexpr std::int64_t kSpare = 16;        // room behind the indices of indices_within
 constexpr std::int64_t kMinima = 16;       // samples whose minima run together
 constexpr std::int64_t kTogether = 32;     // samples processed together by first_places and walk
 constexpr std::uint16_t kNowhere = 0xffff; // the place of a point that is not in a sample
 
 struct Scans {
-    // Writes the indices k < n with bounds[k] <= limit, ascending; returns their number.
+    // Writes the indices k < n with bounds[k] <= limit, ascending; returns their number. There must be room for kSpare
+    // more than n indices.
     std::int64_t (*indices_within)(const float *bounds, std::int64_t n, float limit, std::int32_t *indices);
+
+    // The first k < n with the smallest bounds[k]; n > 0.
+    std::int64_t (*least_index)(const float *bounds, std::int64_t n);
 
     // Continues the running minima of kMinima samples over their places begin .. end - 1. For sample l, with the bounds
     // b[k] = bounds[numbers[k, l]]:

@@ -2,9 +2,10 @@
 //
 // In: points, samples, sizes; then rows. Out: cells. The rule, by what was faster in measurements:
 //   - Sparse points of up to kFewColumns columns are densified.
-//   - Points on a grid (pixels, counts, 0/1; grid.hpp), if the CPU has int8 dot products: NestedSearch<GridBounds>,
-//   brute
-//     force on bytes, for rows that lie on the grid too. Not with few columns and many cells, where pruning wins.
+//   - Points on a grid (pixels, counts, 0/1; grid.hpp), if the CPU has int8 dot products, for rows on the grid too:
+//     with one size, many cells, many columns and axes that explain most of the variance, ReducedSearch, which filters
+//     by bytes along these axes; else NestedSearch<GridBounds>, brute force on bytes. Not with few columns and many
+//     cells, where pruning wins.
 //   - Several sizes: NestedSearch, brute force once for all sizes, with ProductBounds or IndexBounds.
 //   - One size, dense points: ChunkSearch, matrix products pruned by bounding boxes and principal axes.
 //   - One size, sparse points of many columns: IndexSearch, an inverted index.
@@ -22,15 +23,23 @@
 #include "voronoi/chunk_search.hpp"
 #include "voronoi/index_search.hpp"
 #include "voronoi/nested_search.hpp"
+#include "voronoi/reduced_search.hpp"
 
 namespace isokern {
 namespace {
 
 // With fewer columns than kFewestColumns and more cells than kFewCells, ChunkSearch beats brute force on the grid.
 constexpr std::int64_t kFewestColumns = 48, kFewCells = 256;
+// From so many cells and columns on, ReducedSearch beats brute force on the grid (measured on an AMD Zen 4).
+constexpr std::int64_t kManyCells = 256, kManyColumns = 128;
+
+// The number of axes in an array of n_columns x n.
+std::int64_t n_of(const std::vector<double> &axes, std::int64_t n_columns) {
+    return std::ssize(axes) / std::max<std::int64_t>(1, n_columns);
+}
 
 //  |axes' axes - I| < 1e-10 in every entry      in: axes, n_columns x n
-// The bounds of ChunkSearch are only valid for orthonormal axes.
+// The bounds of ChunkSearch and ReducedSearch are only valid for orthonormal axes.
 bool are_orthonormal(const std::vector<double> &axes, std::int64_t n_columns, std::int64_t n) {
     if (std::ssize(axes) != n_columns * n || n > n_columns)
         return false;
@@ -70,11 +79,27 @@ template <class Rows> std::optional<Grid> find_paying_grid(const Rows &points, c
 
 using MadeEngine = std::unique_ptr<const Engine>;
 
+// Principal axes, n_columns x n.
+std::vector<double> find_checked_axes(const VoronoiMap::FindAxes &find_axes, std::int64_t n_columns) {
+    std::vector<double> axes = find_axes();
+    if (!are_orthonormal(axes, n_columns, n_of(axes, n_columns)))
+        throw std::invalid_argument("axes must be orthonormal directions.");
+    return axes;
+}
+
 template <class Value>
-MadeEngine make_grid_engine(const DenseRows<Value> &points, const Samples &samples, const Grid &grid) {
+MadeEngine make_grid_engine(const DenseRows<Value> &points, const Samples &samples, const Grid &grid,
+                            const VoronoiMap::FindAxes &find_axes) {
+    if (samples.sizes.size() == 1 && samples.largest() >= kManyCells && points.n_columns >= kManyColumns) {
+        const std::vector<double> axes = find_checked_axes(find_axes, points.n_columns);
+        const std::int64_t n_axes = n_of(axes, points.n_columns);
+        if (n_axes > kBoxSides)
+            return std::make_unique<ReducedSearch<Value>>(points, samples, grid, Axes{axes.data(), n_axes});
+    }
     return std::make_unique<NestedSearch<GridBounds<Value>>>(points, samples, grid);
 }
-template <class Value> MadeEngine make_grid_engine(const CsrRows<Value> &, const Samples &, const Grid &) {
+template <class Value>
+MadeEngine make_grid_engine(const CsrRows<Value> &, const Samples &, const Grid &, const VoronoiMap::FindAxes &) {
     return nullptr; // such points have no grid
 }
 
@@ -83,11 +108,8 @@ MadeEngine make_general_engine(const DenseRows<Value> &points, const Samples &sa
                                const VoronoiMap::FindAxes &find_axes) {
     if (samples.sizes.size() > 1)
         return std::make_unique<NestedSearch<ProductBounds<Value>>>(points, samples);
-    const std::vector<double> axes = find_axes();
-    const std::int64_t n_axes = std::ssize(axes) / std::max<std::int64_t>(1, points.n_columns);
-    if (!are_orthonormal(axes, points.n_columns, n_axes))
-        throw std::invalid_argument("axes must be orthonormal directions.");
-    return std::make_unique<ChunkSearch<Value>>(points, samples, Axes{axes.data(), n_axes});
+    const std::vector<double> axes = find_checked_axes(find_axes, points.n_columns);
+    return std::make_unique<ChunkSearch<Value>>(points, samples, Axes{axes.data(), n_of(axes, points.n_columns)});
 }
 template <class Value>
 MadeEngine make_general_engine(const CsrRows<Value> &points, const Samples &samples, const VoronoiMap::FindAxes &) {
@@ -111,7 +133,8 @@ VoronoiMap::VoronoiMap(const AnyRows &points, std::span<const std::int32_t> samp
         },
         points);
     if (grid)
-        on_grid_ = std::visit([&](const auto &rows) { return make_grid_engine(rows, samples_, *grid); }, points_);
+        on_grid_ =
+            std::visit([&](const auto &rows) { return make_grid_engine(rows, samples_, *grid, find_axes_); }, points_);
     if (!on_grid_)
         general();
 }

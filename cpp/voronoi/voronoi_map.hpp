@@ -30,7 +30,7 @@ class VoronoiMap {
     using FindAxes = std::function<std::vector<double>()>;
 
     //   points, samples (n_partitionings x the largest size, numbers of points): must outlive the map
-    //   sizes: of the samples, ascending      find_axes: called at most once, and only if axes are needed
+    //   sizes: of the samples, ascending      find_axes: called only if axes are needed, at most once for each engine
     VoronoiMap(const AnyRows &points, std::span<const std::int32_t> samples, std::int64_t n_partitionings,
                std::span<const std::int64_t> sizes, FindAxes find_axes);
 
