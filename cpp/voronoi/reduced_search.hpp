@@ -6,9 +6,8 @@
 //    squared distance between quantised coordinates to all points: the coarse bound. It limits the distance from below,
 //    because a projection shortens distances and quantisation moves a point by no more than was measured.
 //  - Refine: points that may be nearest by their coarse bounds get the squared distance between levels, by int8
-//  products
-//    over all columns. The first to get it are those with the smallest coarse bounds; they limit how far the search has
-//    to go. Exact distances decide among equals.
+//    products over all columns. The first to get it are those with the smallest coarse bounds; they limit how far the
+//    search has to go. Exact distances decide among equals.
 // Samples that overlap little are searched one by one, others all at once (search.hpp).
 //
 // The axes are rotated among themselves before coordinates are quantised: all then have about the same variance, and
