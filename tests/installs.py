@@ -164,7 +164,7 @@ def commands_in_debian(name: str, version: str, system: Path) -> list[list[objec
             "cmake",
             "ninja",
         ]
-        compiler = f"apt-get -qq install --yes --no-install-recommends g++ python{version}-dev"
+        compiler = f"apt-get -qq update; apt-get -qq install --yes --no-install-recommends g++ python{version}-dev"
     else:
         needs = [what.format(wheel=wheel), *others]
         compiler = "for name in cc gcc c++ g++ clang; do if command -v $name; then exit 1; fi; done"  # there is none

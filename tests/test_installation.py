@@ -11,7 +11,6 @@ import sys
 import tomllib
 from importlib.metadata import requires
 from pathlib import Path
-from runpy import run_path
 
 import pytest
 
@@ -154,12 +153,3 @@ def test_the_recipe_needs_what_the_project_and_its_command_line_need():
         name, _, version = need.partition(">=")
         name = {"matplotlib": "matplotlib-base"}.get(name, name)
         assert name.startswith("isokern[") or f"- {name} >={version}\n" in recipe
-
-
-def test_the_readme_on_pypi_has_no_relative_link_to_a_file():
-    address, text = "https://github.com/owner/name", (ROOT / "README.md").read_text()
-    absolute = run_path(ROOT / "docs" / "absolute_links.py")["with_absolute_links"](text, address, "v0.1.0")
-    targets = re.findall(r"\]\(([^)]*)\)", absolute)
-    assert f"{address}/raw/v0.1.0/docs/images/overview.png" in targets
-    assert f"{address}/blob/v0.1.0/CHANGELOG.md" in targets
-    assert all(target.startswith(("https://", "#")) for target in targets)
