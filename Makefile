@@ -117,6 +117,7 @@ lint: $(VENV)/.installed-lint  ## check style, types and import layers
 	@$(BIN)/clang-format --dry-run -Werror $(CPP)
 	@$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	@$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/{bug,idea}.yml
+	@$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
 format: $(VENV)/.installed-lint  ## format the sources
 	$(BIN)/ruff check --fix-only

@@ -1,14 +1,14 @@
 """Install isokern in fresh environments, in every way that users do, and use it there.
 
 ``make installs`` builds the wheel and the source distribution into ``dist/`` and runs this script. Each case has a
-virtual environment of its own and a small program that checks its results. With ``--debian``, the wheel is also
-installed in a new Debian without a compiler, made by ``mmdebstrap`` in a temporary folder; this needs root and the
-Debian package mmdebstrap.
+virtual environment of its own and a small program that checks its results. With ``--debian``, this happens in a new
+Debian, made by ``mmdebstrap`` in a temporary folder, which has a compiler only for the cases that are built there; this
+needs root and the Debian package mmdebstrap.
 
-    python tests/installs.py                    # all cases
-    python tests/installs.py wheel cli          # some of them
-    python tests/installs.py --debian           # all cases, and the Debian that has this Python
-    python tests/installs.py --debian=3.14      # all cases, and a Debian that has another Python
+    python tests/installs.py                      # all cases
+    python tests/installs.py wheel cli            # some of them
+    python tests/installs.py --debian             # all cases, in the Debian that has this Python
+    python tests/installs.py --debian=3.14 wheel  # one case, in a Debian that has another Python
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -57,9 +59,11 @@ Path("train.csv").write_text("\\n".join(["a,b,c,d,income", *lines[:2000], ""]))
 Path("test.csv").write_text("\\n".join(["a,b,c,d,income", *lines[2000:], ""]))
 run("fit", "train.csv", "--label", "income", "--test", "test.csv", "--out", "income.isokern")
 run("predict", "income.isokern", "test.csv", "--out", "predicted.txt")
+run("export", "income.isokern", "--to", "income.c")
 run("stream", "train.csv", "--label", "income", "--checkpoint", "run1", "--records", "records.jsonl")
 run("plot", "stream", "records.jsonl", "--out", "stream.png")
-assert len(Path("predicted.txt").read_text().split()) >= 1000 and Path("stream.png").stat().st_size > 1000
+assert len(Path("predicted.txt").read_text().split()) >= 1000
+assert min(Path(name).stat().st_size for name in ("income.c", "stream.png")) > 1000
 """
 DASK = """
 import dask.array as da, numpy as np
@@ -83,11 +87,12 @@ assert (np.asarray(kernel.apply(torch.tensor(X)).cpu()) == kernel.apply(X)).all(
 CASES = {
     "wheel": ("{wheel}", [], LIBRARY + WITHOUT_COMMAND_LINE),
     "sdist": ("{sdist}", [], LIBRARY),
-    "editable": ("--editable={root}", [], LIBRARY),
+    "editable": ("--editable={sources}", [], LIBRARY),
     "cli": ("{wheel}[cli]", [], COMMAND_LINE),
     "dask": ("{wheel}[dask]", [], DASK),
     "gpu": ("{wheel}[gpu]", ["torch==2.13.0"], GPU),
 }
+COMPILED = {"sdist", "editable"}
 
 
 def main() -> None:
@@ -99,51 +104,80 @@ def main() -> None:
         nargs="?",
         const=THIS_PYTHON,
         metavar="PYTHON",
-        help=f"also in a new Debian without a compiler that has this version of Python: {', '.join(DEBIANS)}",
+        help=f"in a new Debian that has this version of Python: {', '.join(DEBIANS)}",
     )
     options = parser.parse_args()
-    if unknown := set(options.cases) - set(CASES):
+    names = options.cases or list(CASES)
+    if unknown := set(names) - set(CASES):
         parser.error(f"cases must be among {', '.join(CASES)}; got {', '.join(sorted(unknown))}.")
     if options.debian not in {None, *DEBIANS}:
         parser.error(f"Python of --debian must be one of {', '.join(DEBIANS)}; got {options.debian}.")
-    failed = [name for name in options.cases or CASES if not is_usable(name)]
-    if options.debian and not works_in_debian(options.debian):
-        failed.append("Debian")
+    failed = failed_in_debian(names, options.debian) if options.debian else failed_here(names)
     sys.exit(f"failed: {', '.join(failed)}" if failed else None)
 
 
-def is_usable(name: str) -> bool:
-    """Return whether a case can be installed and used."""
-    what, others, program = CASES[name]
-    with tempfile.TemporaryDirectory() as folder:
-        python = Path(folder, "venv", "Scripts" if os.name == "nt" else "bin", "python")
-        what = what.format(wheel=built(wheel_of(THIS_PYTHON)), sdist=built("*.tar.gz"), root=ROOT)
-        commands = (
-            [sys.executable, "-m", "venv", Path(folder, "venv")],
-            [python, "-m", "pip", "install", "-qq", "--disable-pip-version-check", what, *others],
-            [python, "-c", program],
-        )
-        return report(name, [(command, folder) for command in commands])
+def failed_here(names: Sequence[str]) -> list[str]:
+    """Return the cases that cannot be installed and used in new virtual environments."""
+    failed = []
+    for name in names:
+        what, others, program = CASES[name]
+        what = what.format(wheel=built(wheel_of(THIS_PYTHON)), sdist=built("*.tar.gz"), sources=ROOT)
+        with tempfile.TemporaryDirectory() as folder:
+            python = Path(folder, "venv", "Scripts" if os.name == "nt" else "bin", "python")
+            commands = (
+                [sys.executable, "-m", "venv", Path(folder, "venv")],
+                [python, "-m", "pip", "install", "-qq", "--disable-pip-version-check", what, *others],
+                [python, "-c", program],
+            )
+            if not report(name, commands, folder):
+                failed.append(name)
+    return failed
 
 
-def works_in_debian(version: str) -> bool:
-    """Return whether the wheel can be installed and used in a new Debian with a Python, but without a compiler."""
+def failed_in_debian(names: Sequence[str], version: str) -> list[str]:
+    """Return the cases that cannot be installed and used in a new Debian; those without a compiler come first."""
     if shutil.which("mmdebstrap") is None or os.geteuid() != 0:
         sys.exit("--debian needs root and a package: apt-get install mmdebstrap")
-    suite, wheel = DEBIANS[version], built(wheel_of(version))
+    sdist = built("*.tar.gz")
     with tempfile.TemporaryDirectory() as folder:
-        system, wheels = Path(folder, "debian"), Path(folder, "debian", "wheels")
-        inside = ["chroot", system, "sh", "-euc"]
-        download = [sys.executable, "-m", "pip", "download", "-qq", "--only-binary=:all:", "--python-version", version]
-        python = f"python{version}"
+        system = Path(folder, "debian")
         commands = (
-            ["mmdebstrap", "--quiet", "--variant=apt", f"--include={python}-venv", suite, system],
-            [*download, "--dest", wheels, wheel],
-            [*inside, "for name in cc gcc c++ g++ clang; do if command -v $name; then exit 1; fi; done"],
-            [*inside, f"{python} -m venv /venv; /venv/bin/pip install -qq --no-index --find-links /wheels isokern"],
-            [*inside, 'cd /tmp; /venv/bin/python -c "$0"', LIBRARY + WITHOUT_COMMAND_LINE],
+            ["mmdebstrap", "--quiet", "--variant=apt", f"--include=python{version}-venv", DEBIANS[version], system],
+            ["mkdir", system / "packages", system / "sources"],
+            ["cp", sdist, system / "packages"],
+            ["tar", "-xzf", sdist, "--strip-components=1", "-C", system / "sources"],
         )
-        return report(f"Debian {suite}, Python {version}", [(command, "/") for command in commands])
+        if not report(f"Debian {DEBIANS[version]}, Python {version}", commands):
+            return [*names]
+        ordered = sorted(names, key=COMPILED.__contains__)
+        return [name for name in ordered if not report(name, commands_in_debian(name, version, system))]
+
+
+def commands_in_debian(name: str, version: str, system: Path) -> list[list[object]]:
+    """Return the commands that install and use a case in a Debian; Python packages are downloaded here."""
+    what, others, program = CASES[name]
+    wheel, sdist = built(wheel_of(version)), built("*.tar.gz")
+    if name in COMPILED:
+        needs = [
+            wheel,
+            *tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"],
+            "cmake",
+            "ninja",
+        ]
+        compiler = f"apt-get -qq update; apt-get -qq install --yes --no-install-recommends g++ python{version}-dev"
+    else:
+        needs = [what.format(wheel=wheel), *others]
+        compiler = "for name in cc gcc c++ g++ clang; do if command -v $name; then exit 1; fi; done"  # there is none
+    what = what.format(wheel=f"/packages/{wheel.name}", sdist=f"/packages/{sdist.name}", sources="/sources")
+    install = f"/{name}/bin/pip install -qq --no-index --find-links /packages {' '.join([what, *others])}"
+    download = [sys.executable, "-m", "pip", "download", "-qq", "--only-binary=:all:", "--python-version", version]
+    inside = ["unshare", "--fork", "--pid", "--mount-proc", "--root", system, "sh", "-euc"]
+    return [
+        [*inside, compiler],
+        [*download, "--dest", system / "packages", *needs],
+        [*inside, f"python{version} -m venv /{name}; {install}"],
+        [*inside, f'cd /tmp; /{name}/bin/python -c "$0"', program],
+    ]
 
 
 def wheel_of(version: str) -> str:
@@ -159,9 +193,9 @@ def built(pattern: str) -> Path:
     return files[-1]
 
 
-def report(name: str, commands: list[tuple[list[object], str]]) -> bool:
-    """Run commands in their folders until one fails; print and return whether all succeeded."""
-    for command, folder in commands:
+def report(name: str, commands: Iterable[list[object]], folder: str = "/") -> bool:
+    """Run commands in a folder until one fails; print and return whether all succeeded."""
+    for command in commands:
         done = subprocess.run(list(map(str, command)), cwd=folder, capture_output=True, text=True, check=False)
         if done.returncode:
             print(f"{name}: failed\n{' '.join(map(str, command[:4]))} ...\n{done.stdout}{done.stderr}", flush=True)

@@ -9,6 +9,7 @@ import re
 import shlex
 from importlib import import_module
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 
@@ -145,6 +146,15 @@ def toctree_of(page):
     blocks = [code for language, code in FENCE.findall(page.read_text()) if language == "{toctree}"]
     lines = [line for block in blocks for line in block.splitlines() if line and not line.startswith(":")]
     return [line.rpartition("<")[2].rstrip(">") for line in lines]
+
+
+def test_the_readme_on_pypi_has_no_relative_link_to_a_file():
+    address, text = "https://github.com/owner/name", (ROOT / "README.md").read_text()
+    absolute = run_path(DOCS / "absolute_links.py")["with_absolute_links"](text, address, "v0.1.0")
+    targets = re.findall(r"\]\(([^)]*)\)", absolute)
+    assert f"{address}/raw/v0.1.0/docs/images/overview.png" in targets
+    assert f"{address}/blob/v0.1.0/CHANGELOG.md" in targets
+    assert all(target.startswith(("https://", "#")) for target in targets)
 
 
 # ------------------------------------------------------------------------------------------- references

@@ -155,6 +155,8 @@ KEPT = Path(__file__).parents[1] / "docs" / "results" / "paper"
 
 @pytest.mark.parametrize("name", experiments.NAMES)
 def test_the_measurements_in_the_documentation_give_its_tables_verdicts_and_notes(name, tmp_path, monkeypatch):
+    if not KEPT.exists():
+        pytest.skip("there are no docs beside the tests")
     kept = [json.loads(line) for line in (KEPT / name / "records.jsonl").read_text().splitlines()]
     files = {line["cell"].get("dataset"): line["files"] for line in kept}
     sources = {line["cell"].get("source", line["cell"].get("dataset")) for line in kept}

@@ -90,7 +90,8 @@ def test_a_download_without_its_packages_names_the_extra(package):
     )
 
 
-def test_data_sets_on_the_disk_need_no_download_package(tmp_path):
+def test_data_sets_on_the_disk_need_no_download_package(tmp_path, monkeypatch):
+    monkeypatch.delenv("ISOKERN_DATA", raising=False)
     call = f"from isokern.data import load_dataset; load_dataset('url-subset', {str(tmp_path)!r})"
     assert "FileNotFoundError: url-subset is not in" in run(call, without=["pooch", "rich"]).stderr
     call = "from isokern.data import load_dataset; load_dataset('url-subset')"
