@@ -171,7 +171,8 @@ def commands_in_debian(name: str, version: str, system: Path) -> list[list[objec
     what = what.format(wheel=f"/packages/{wheel.name}", sdist=f"/packages/{sdist.name}", sources="/sources")
     install = f"/{name}/bin/pip install -qq --no-index --find-links /packages {' '.join([what, *others])}"
     download = [sys.executable, "-m", "pip", "download", "-qq", "--only-binary=:all:", "--python-version", version]
-    inside = ["unshare", "--fork", "--pid", "--mount-proc", "--root", system, "sh", "-euc"]
+    fresh = ["env", "-i", "HOME=/root", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"]  # nothing of this machine's settings
+    inside = [*fresh, "unshare", "--fork", "--pid", "--mount-proc", "--root", system, "sh", "-euc"]
     return [
         [*inside, compiler],
         [*download, "--dest", system / "packages", *needs],
