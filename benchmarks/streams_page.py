@@ -240,10 +240,10 @@ def peer_lines(table):
 
 
 REASONS = """\
-*Agrawal* and *LED* have columns that say nothing about the class. Forests choose columns by what these tell about it,
-isolation trees choose them at random. On *RBF, drifting*, classes are round clusters in ten columns: the distance to
-recent rows tells more about them than axis-parallel cells do. On *moving squares*, random patches replace a whole tree
-as soon as its error rises; trees of the ladder wait for the end of their lives."""
+On *LED* and *Agrawal*, most columns tell nothing about the class. Forests take the best column for each split; ladder
+trees draw columns at random, more often those that told the most in recent rows, and lasting trees keep the splits of
+the past. On *RBF, drifting*, classes are round clusters in ten columns: the distance to recent rows tells more about
+them than axis-parallel cells do."""
 
 
 # -- throughput

@@ -66,7 +66,7 @@ BAD_PARAMETERS = [
         ]
     ],
     (IKOGDClassifier, "loss", f'"auto", {LOSSES}', ["squared", None]),
-    (AdaptiveIKClassifier, "loss", LOSSES, ["auto"]),
+    (AdaptiveIKClassifier, "loss", f'"auto", {LOSSES}', ["squared"]),
     (IKOGDClassifier, "class_weight", CLASS_WEIGHTS, ["equal", 2.0]),
     (IKOGDClassifier, "class_weight", CLASS_WEIGHTS, [{0: value} for value in (-1.0, np.nan, np.inf, "heavy", None)]),
     (IKOGDRegressor, "loss", '"squared", "huber", "epsilon_insensitive" or "quantile"', ["hinge"]),
