@@ -158,7 +158,7 @@ def whole_lines(table):
         for stream, learner in table.runs
         if stream in table.streams and LEARNERS[learner].n_rows is None and not table.is_whole(stream, learner)
     ]
-    yield f"\nStopped by the limit: {listed(stopped)}."
+    yield f"\nOn fewer rows, because of a limit of time or rows: {listed(stopped)}."
 
 
 def key_lines(table, key, digits):

@@ -560,7 +560,7 @@ def test_the_page_of_streams_says_which_aims_are_missed_and_where_a_peer_is_ahea
     assert "at most 1 point below NoChange on all streams: at worst -40.00 below on SEA\n" in page
     assert "| SEA | 30,000 | 90.00 | CapyMOA ARF(10) | 92.00 | 2.00 |" in page
     assert "| SEA | 25,000 | 90.00 | CapyMOA ARF(10) | 92.00 | 2.00 |" in page
-    assert "Stopped by the limit: CapyMOA SGBT on SEA (99.00 on 2,000 rows)." in page
+    assert "On fewer rows, because of a limit of time or rows: CapyMOA SGBT on SEA (99.00 on 2,000 rows)." in page
     assert "- at least 100,000 rows a second: 120,000\n" in page
     assert "- at least 100 times river ARF(10): 120.0" in page
     assert (tmp_path / "streams.png").read_bytes().startswith(b"\x89PNG")
