@@ -151,7 +151,7 @@ wheel: $(VENV)/.wheel-tools  ## build a manylinux wheel and a source distributio
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/wheel/*.whl
 	@$(BIN)/python -m build --sdist --outdir dist .
 
-installs: wheel  ## install and use wheel, sources, editable and extras in fresh environments; ARGS=--debian: a chroot, too
+installs: wheel  ## install and use wheel, sources, editable and extras in fresh environments; ARGS=--debian: in a new Debian
 	@$(PYTHON) tests/installs.py $(ARGS)
 
 cross: $(VENV)/.cross-tools  ## compile the core for other platforms; run its tests where QEMU can; ARGS=arm64: only there
