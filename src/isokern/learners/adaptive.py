@@ -18,10 +18,10 @@ class AdaptiveIKClassifier(Renewing, IKOGDClassifier):
     """Online classifier for streams that change: the map of the Isolation Kernel renews itself.
 
     Two fifths of the trees live for a limited number of rows, from 512 to 32,768; then they are drawn anew from recent
-    rows, and split the columns more often that told the most about the target. The others grow with the stream and are
-    kept. Several experts learn at once: with AdaGrad's steps, which suit
-    streams that do not change, with constant steps, which follow changes, and on a linear term. Each row is predicted
-    by the expert with the fewest recent errors. Nothing needs to be tuned, and memory is bounded.
+    rows, with more splits of the columns that tell the target. The others grow with the stream and are kept. Several
+    experts learn at once: with AdaGrad's steps, which suit streams that do not change, with constant steps, which
+    follow changes, and on a linear term. Each row is predicted by the expert with the fewest recent errors. Nothing
+    needs to be tuned, and memory is bounded.
 
     Choose it for streams whose rows change their meaning, or if you do not know. Choose :class:`IKOGDClassifier` for
     tables, and for streams in random order.
