@@ -47,7 +47,7 @@ def test_batch_measures_every_method_on_every_available_data_set(folder):
     assert {(record["dataset"], record["method"]) for record in records} == {
         (dataset, method) for dataset in ("rcv1.binary", "a9a") for method in METHODS
     }
-    assert all(record["seconds"] > 0 and record["cpu_seconds"] > 0 for record in records)
+    assert all(record["seconds"] > 0 for record in records)
     by_method = {record["method"]: record for record in records if record["dataset"] == "a9a"}
     for method in ("OGD", "OGD, lambda from data", "IK_i-OGD", "IK_i-OGD, uncapped", "IK_a-OGD"):
         assert by_method[method]["accuracy"] > 0.8

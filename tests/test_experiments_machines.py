@@ -38,7 +38,7 @@ def test_all_machines_of_svm_learn_a_class_that_is_not_additive(folder):
     assert len(records) == 8
     for record in records:
         assert record["accuracy"] > 0.8, record
-        assert min(record["seconds"], record["cpu_seconds"]) > 0
+        assert record["seconds"] > 0
         assert (record["n_train"], record["n_test"]) == (400, 200)
     assert {record["psi"] for record in records if record["method"].startswith("IK_a-SVM")} == {32}
     table = SVM.table(records, plan)

@@ -221,7 +221,7 @@ def test_the_report_describes_data_sets_scale_seeds_limit_command_and_machine(re
         "quick: at most 5,000",
         "120 s",
         "numpy",
-        "with 2 threads",
+        "in one thread",
     ):
         assert text in report
     assert "isokern reproduce all --scale quick --seeds 3 --time-limit 120" in report

@@ -43,7 +43,7 @@ Seeds = Annotated[
 ]
 TimeLimit = Annotated[
     float | None,
-    _how_much(help="Seconds per measurement. Default: 120 at quick scale, 3600 at full scale.", show_default=False),
+    _how_much(help="CPU seconds per measurement. Default: 120 at quick scale, 3600 at full scale.", show_default=False),
 ]
 
 

@@ -50,7 +50,7 @@ _DOCSTRING = """{sentence}
     n_seeds : int, default=1
         The number of runs, with seeds 0, 1, ...; the table shows the mean and the range.
     time_limit : float, default=None
-        Seconds after which a measurement is stopped; None means 120 at quick scale, else 3600.
+        CPU seconds after which a measurement is stopped; None means 120 at quick scale, else 3600.
 
     Returns
     -------

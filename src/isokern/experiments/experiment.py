@@ -31,7 +31,7 @@ class Plan:
     scale: str = "quick"  # samples of rows and few settings, for minutes on two cores; or "full", the paper's sizes
     datasets: tuple[str, ...] | None = None  # by the paper's names; None means all of the experiment's
     n_seeds: int = 1  # each cell runs with seeds 0, 1, ...; tables show the mean and the range
-    time_limit: float = 120.0  # seconds per cell
+    time_limit: float = 120.0  # CPU seconds per cell
     folder: Path | None = None  # where the data sets are; None means as in ``load_dataset``
 
     @property

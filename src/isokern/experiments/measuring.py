@@ -38,23 +38,23 @@ def _load(name: str, folder: Path | None) -> Dataset:
 
 
 class Stopwatch:
-    """Wall-clock and CPU seconds of this process since the watch was made."""
+    """CPU seconds of this process since the watch was made; other programs on the machine hardly change them."""
 
     def __init__(self) -> None:
-        self._begin, self._cpu_begin = time.perf_counter(), time.process_time()
+        self._begin = time.process_time()
 
     @property
     def elapsed(self) -> float:
-        """Wall-clock seconds so far."""
-        return time.perf_counter() - self._begin
+        """CPU seconds so far."""
+        return time.process_time() - self._begin
 
     def has_passed(self, limit: float) -> bool:
         """Return whether more seconds have elapsed; a run that checks this can keep what it measured so far."""
         return self.elapsed > limit
 
     def seconds(self, prefix: str = "") -> dict[str, float]:
-        """Return both times under the keys of records: ``seconds`` and ``cpu_seconds``."""
-        return {f"{prefix}seconds": self.elapsed, f"{prefix}cpu_seconds": time.process_time() - self._cpu_begin}
+        """Return the time under its key in records."""
+        return {f"{prefix}seconds": self.elapsed}
 
 
 class Laps:
@@ -62,13 +62,10 @@ class Laps:
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = defaultdict(float)
-        self.cpu_seconds: dict[str, float] = defaultdict(float)
 
     @contextmanager
     def of(self, part: str) -> Iterator[None]:
         """Add the time of a ``with`` block to a part."""
         watch = Stopwatch()
         yield
-        spent = watch.seconds()
-        self.seconds[part] += spent["seconds"]
-        self.cpu_seconds[part] += spent["cpu_seconds"]
+        self.seconds[part] += watch.elapsed

@@ -40,14 +40,13 @@ class Records:
         line = self._lines.get(_key(self._line(cell)))
         return None if line is None else _record(line)
 
-    def about(self, cell: Cell, key: str, default: Any) -> Any:
-        """Return the "machine" or the "cell_seconds" of a cell's measurement, or the default if it is not known."""
-        return self._lines.get(_key(self._line(cell)), {}).get(key, default)
+    def machine(self, cell: Cell) -> str:
+        """Return the processor that measured a cell, or nothing if it is not known."""
+        return self._lines.get(_key(self._line(cell)), {}).get("machine", "")
 
-    def add(self, cell: Cell, result: dict[str, Any], seconds: float = 0.0) -> Record:
-        """Append a measurement, which took some seconds with all that it needs, to the file and return the record."""
-        about = {"machine": processor(), "cell_seconds": round(seconds, 1)}
-        text = json.dumps(self._line(cell) | about | {"result": result}, default=_plain)
+    def add(self, cell: Cell, result: dict[str, Any]) -> Record:
+        """Append a measurement to the file and return the record."""
+        text = json.dumps(self._line(cell) | {"machine": processor(), "result": result}, default=_plain)
         if self._path is not None:
             with open(self._path, "a", encoding="utf-8") as file:
                 file.write(text + "\n")

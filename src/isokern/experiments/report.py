@@ -15,7 +15,7 @@ import isokern
 from isokern.experiments.experiment import Plan, Result, Verdict
 from isokern.experiments.figures import summary
 from isokern.experiments.plan import available
-from isokern.experiments.settings import BATCH_DATASETS, GENERATED, N_THREADS, ROWS, TOLERANCE
+from isokern.experiments.settings import BATCH_DATASETS, GENERATED, ROWS, TOLERANCE
 from isokern.experiments.shortfalls import shortfalls
 from isokern.experiments.tables import accuracy_text, as_csv, as_texts, having
 from isokern.files import replacing
@@ -196,4 +196,4 @@ def _circumstances(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "time limit", f"{plan.time_limit:g} s per measurement; measurements of earlier runs may have had another"
     yield "command", f"isokern reproduce all {options}"
     yield "versions", ", ".join(versions)
-    yield "machine", f"{processor()}, {joblib.cpu_count()} cores; measured with {N_THREADS} threads"
+    yield "machine", f"{processor()}, {joblib.cpu_count()} cores; each measurement in one thread"

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from isokern.checks import one_of
-from isokern.experiments.experiment import Cell, Experiment, Plan, Record, Result
-from isokern.experiments.measuring import Stopwatch
+from isokern.experiments.experiment import Cell, Experiment, Plan, Record, Result, is_out_of_time
 from isokern.experiments.plan import available, is_used
 from isokern.experiments.records import Records
 from isokern.experiments.report import write
@@ -45,19 +44,25 @@ def run(
     with nullcontext(worker) if worker else closing(Worker()) as measuring:
         for n_done, cell in enumerate(cells):
             on_progress(n_done, len(cells), cell)
-            if cell.get("seed") and kept.about(cell | {"seed": 0}, "cell_seconds", 0.0) > SEEDS_SECONDS:
+            if cell.get("seed") and _takes_long(kept.latest(cell | {"seed": 0})):
                 continue
             record = kept.latest(cell) if only_report else kept.find(cell)
             if record is None and not only_report:
-                watch = Stopwatch()
-                record = kept.add(cell, _measure(measuring, experiment, cell, plan), watch.elapsed)
+                record = kept.add(cell, _measure(measuring, experiment, cell, plan))
             records += [] if record is None else [record]
     on_progress(len(cells), len(cells), None)
-    machines = {(cell.get("dataset", ""), kept.about(cell, "machine", "")) for cell in cells}
+    machines = {(cell.get("dataset", ""), kept.machine(cell)) for cell in cells}
     result = conclude(experiment, records, plan, tuple(sorted(pair for pair in machines if pair[1])))
     if out is not None:
         write(result, out)
     return result
+
+
+def _takes_long(first_seed: Record | None) -> bool:
+    """Return whether a cell is too expensive for more than one seed."""
+    return first_seed is not None and (
+        is_out_of_time(first_seed) or first_seed.get("cell_seconds", 0.0) > SEEDS_SECONDS
+    )
 
 
 def _measure(worker: Worker, experiment: Experiment, cell: Cell, plan: Plan) -> dict[str, Any]:

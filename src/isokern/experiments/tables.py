@@ -161,9 +161,9 @@ def _all_notes(
     if plan.n_seeds > 1:
         lines.append(
             f"Means over {plan.n_seeds} seeds; the range is in brackets. Cells whose first seed took more than "
-            f"{settings.SEEDS_SECONDS / 60:g} minutes, with the search, have one seed."
+            f"{settings.SEEDS_SECONDS / 60:g} minutes, with the search, or was stopped have one seed."
         )
-    lines.append(f"Times are wall-clock times with {settings.N_THREADS} threads; the paper's are CPU seconds.")
+    lines.append("Times are CPU seconds of one thread; the paper's are CPU seconds, too.")
     return (*lines, *(line for note in notes for line in note(records, plan)))
 
 

@@ -1,4 +1,4 @@
-"""Measure cells in a worker process that is killed at the time limit."""
+"""Measure cells in a worker process that the system ends at the time limit."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from isokern.experiments.experiment import Cell, Plan
+from isokern.experiments.measuring import Stopwatch
 from isokern.experiments.settings import N_THREADS
-from isokern.system import check_pipes_are_inherited
+from isokern.system import LIMIT_SIGNAL, check_pipes_are_inherited, limit_cpu_seconds
 
-GRACE = 60.0  # seconds beyond the limit: for reading data, and for measurements that watch the clock themselves
+GRACE = 60.0  # CPU seconds beyond the limit: for reading data, and for measurements that watch the clock themselves
 
 _CODE = "from isokern.experiments.worker import serve; serve({})"
 
@@ -34,17 +35,16 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
 
     def measure(self, function: Callable[[Cell, Plan], dict[str, Any]], cell: Cell, plan: Plan) -> dict[str, Any]:
-        """Return ``function(cell, plan)`` or raise StoppedError; the time limit excludes the start of the process."""
+        """Return ``function(cell, plan)`` with the CPU seconds of the cell, or raise StoppedError."""
         process = self._process or self._start()
         try:
-            self._pipe.send((function, cell, plan))
-            self._pipe.recv()  # the process has started and begins
-            if not self._pipe.poll(plan.time_limit + GRACE):
-                raise StoppedError(f"time limit of {plan.time_limit:g} s")
+            self._pipe.send((plan.time_limit + GRACE, function, cell, plan))
             measured, error = self._pipe.recv()
         except (EOFError, ConnectionError):
             code = process.wait()
             self.close()
+            if code == -LIMIT_SIGNAL:
+                raise StoppedError(f"time limit of {plan.time_limit:g} s") from None
             how = f"by {signal.Signals(-code).name}; perhaps memory ran out" if code < 0 else f"with code {code}"
             raise StoppedError(f"its process ended {how}") from None
         except BaseException:
@@ -86,16 +86,20 @@ def serve(handle: int) -> None:
     pipe = Connection(handle)
     while True:
         try:
-            function, cell, plan = pipe.recv()
+            limit, *work = pipe.recv()
         except EOFError:
             return
-        pipe.send("begun")
-        pipe.send(_attempt(function, cell, plan))
+        limit_cpu_seconds(limit)
+        answer = _attempt(*work)
+        limit_cpu_seconds(0)
+        pipe.send(answer)
 
 
 def _attempt(function: Any, cell: Cell, plan: Plan) -> tuple[dict[str, Any] | None, str]:
-    """Return the measurements, or None and the error in one line."""
+    """Return the measurements with the time of the whole cell, or None and the error in one line."""
+    watch = Stopwatch()
     try:
-        return function(cell, plan), ""
+        measured = function(cell, plan)
+        return measured | {"cell_seconds": round(watch.elapsed, 1)}, ""
     except Exception as error:
         return None, " ".join(f"{type(error).__name__}: {error}".split()).rstrip(":")

@@ -159,7 +159,7 @@ def thinned(points: list[list[float]]) -> list[list[float]]:
 
 def _draw_stream(panels: list[Any], runs: list[Record], title: str) -> None:
     _draw_curves(panels[0], runs, 1, f"Accuracy: {title}", "accuracy so far")
-    _draw_curves(panels[1], runs, 2, f"Time: {title}", "elapsed seconds so far")
+    _draw_curves(panels[1], runs, 2, f"Time: {title}", "CPU seconds so far")
     panels[1].set_yscale("log")
     lines = [panels[1].get_xlabel()]
     for run in filter(is_stopped, runs):
