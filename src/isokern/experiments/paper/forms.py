@@ -204,7 +204,7 @@ def measure_dot_product(cell: Cell, plan: Plan) -> dict[str, Any]:
 
 def _dot_product_note(records: Sequence[Record], plan: Plan) -> list[str]:
     return [
-        f"Milliseconds per 1,000 rows of the stream, of which at most {settings.DOT_PRODUCT_ROWS[plan.scale]:,} are used.",
+        f"Milliseconds per 1,000 rows; at most {settings.DOT_PRODUCT_ROWS[plan.scale]:,} rows of the stream are used.",
         "The initial set is as large as the training part; psi does not exceed its rows.",
     ]
 
