@@ -94,8 +94,8 @@ def test_generated_sets_count_for_claims_about_costs_only():
         }.items()
     ]
     verdicts = BATCH.verdicts(records)
-    assert [verdict.holds for verdict in verdicts] == [None, None, True, None]
-    assert "extrapolated, 1e+03 times, 10^3.0" in verdicts[2].found
+    assert [verdict.holds for verdict in verdicts] == [None, None, None, None, True, None]
+    assert "extrapolated, 1e+03 times, 10^3.0" in verdicts[4].found
 
 
 # -- effect-of-t

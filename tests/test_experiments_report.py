@@ -207,7 +207,7 @@ def report(tmp_path, monkeypatch):
 
 
 def test_the_report_begins_with_the_verdicts(report):
-    assert "Claims of the paper: 1 confirmed, 1 not confirmed, 1 not judged." in report
+    assert "1 confirmed, 1 not confirmed, 1 not judged. A claim is confirmed if" in report
     assert report.index("Confirmed") < report.index("## Data and machine") < report.index("All squares are there.")
     assert "| [toy](#toy) |  | It works. | **Not confirmed** | 2 records |" in report
     assert "| [none](#none) |  | It works. | Not judged | 0 records |" in report

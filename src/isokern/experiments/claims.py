@@ -30,10 +30,12 @@ class Claim:
     where: str = "on every data set"
     otherwise: str = NO_MEASUREMENTS  # the finding if no data set can be judged
     is_of_cost: bool = False  # only then do generated data sets count
+    is_of_size: bool = False  # whether stand-ins do not count, because they have fewer rows
+    is_papers: bool = True  # False for claims that we add
 
     def __call__(self, records: Sequence[Record]) -> Verdict:
         """Return the verdict; it names the data sets that cannot be judged because runs were stopped."""
-        records = [record for record in records if self._counts(record["dataset"])]
+        records = [record for record in records if self._counts(record)]
         outcomes = self.outcomes(records)
         judged = [(name, *outcomes[name]) for name in datasets_in(records) if name in outcomes]
         held = [f"{name} ({numbers})" for name, holds, numbers in judged if holds]
@@ -43,11 +45,14 @@ class Claim:
         found += f": {', '.join(held)}" if held else ""
         found += f"; not on {', '.join(failed)}" if failed else ""
         found += f"; not judged because runs were stopped: {', '.join(stopped)}" if stopped else ""
-        return Verdict(self.text, f"{self.rule}, {self.where}", not failed if judged else None, found)
+        rule = f"{self.rule}, {self.where}" + (" with all of its rows" if self.is_of_size else "")
+        return Verdict(self.text, rule, not failed if judged else None, found, self.is_papers)
 
-    def _counts(self, dataset: str) -> bool:
+    def _counts(self, record: Record) -> bool:
+        dataset = record["dataset"]
         is_named = not self.datasets or dataset in self.datasets
-        return is_named and (self.is_of_cost or dataset not in settings.GENERATED)
+        is_whole = not self.is_of_size or record.get("source", dataset) == dataset
+        return is_named and is_whole and (self.is_of_cost or dataset not in settings.GENERATED)
 
 
 def by_means(judge: Judge, *pairs: Pair) -> Outcomes:
@@ -99,7 +104,7 @@ def not_less_accurate(
 
     if not text:
         text = f"{ours} is at least as accurate as {other}"
-        text += " (not a rival in the paper)" if other.endswith(settings.FROM_DATA) else ""
+        options["is_papers"] = not other.endswith(settings.FROM_DATA)
     rule = f"mean accuracy higher, or lower by less than {tolerance}" if tolerance else "mean accuracy higher"
     outcomes = by_means(judge, (ours, "accuracy"), (other, "accuracy"))
     return Claim(text, rule + remark, outcomes, **options)

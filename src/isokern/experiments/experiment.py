@@ -51,12 +51,13 @@ class Table:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether measurements confirm a claim of the paper, by a rule."""
+    """Whether measurements confirm a claim, by a rule."""
 
     claim: str
     rule: str
     holds: bool | None  # None if there are no measurements
     found: str  # the numbers that decided: "on 5 of 6 data sets: ...; not on a9a (.842 vs .845)"
+    is_papers: bool = True  # False for claims that we add
 
 
 @dataclass(frozen=True)

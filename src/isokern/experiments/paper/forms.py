@@ -153,6 +153,7 @@ PRIMAL_DUAL = Experiment(
                 lambda primal, dual: (dual >= settings.PRIMAL_DUAL_RATIO * primal, f"{dual / primal:.3g} times"),
             ),
             is_of_cost=True,
+            is_of_size=True,
         ),
     ),
     datasets=settings.PRIMAL_DUAL_DATASETS,

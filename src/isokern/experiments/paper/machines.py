@@ -129,7 +129,22 @@ SVM = Experiment(
         notes=(search_note, _gram_note),
     ),
     claims=(
-        not_less_accurate("IK_a-SVM", "SVM"),
+        not_less_accurate(
+            "IK_a-SVM",
+            "SVM",
+            "IK_a-SVM is more accurate than SVM on data with at least 2,000 columns",
+            tolerance=0.0,
+            datasets=settings.WIDE_DATASETS,
+            where="on all of these",
+        ),
+        not_less_accurate(
+            "IK_a-SVM",
+            "SVM",
+            "IK_a-SVM and SVM have comparable accuracy on data with fewer columns",
+            tolerance=settings.COMPARABLE,
+            datasets=settings.NARROW_DATASETS,
+            where="on all of these",
+        ),
         not_less_accurate("IK_a-SVM", f"SVM{FROM_DATA}"),
         Claim(
             "Once rows are mapped, IK_a-SVM is faster than SVM by at least an order of magnitude",
@@ -137,9 +152,10 @@ SVM = Experiment(
             by_means(_judge_times, ("SVM", "seconds"), ("IK_a-SVM", "seconds")),
         ),
         Claim(
-            "This remains true if the time of mapping counts, here on a CPU",
+            "IK_a-SVM remains faster by an order of magnitude if mapping on the CPU counts",
             f"{_FASTER}, for mapping, training and testing",
             by_means(_judge_times, ("SVM", "seconds"), ("IK_a-SVM", "seconds"), ("IK_a-SVM", "map_seconds")),
+            is_papers=False,
         ),
     ),
     datasets=settings.DATASETS,
@@ -150,7 +166,8 @@ SVM = Experiment(
         "The paper's lambda = ln(psi)/d makes the Laplacian kernel almost constant if there are many columns. A second "
         "SVM therefore uses one over the mean L1 distance of the rows.",
         "Seconds are those of training and testing, as in the paper: for SVM with the kernel matrix, for IK_a-SVM "
-        "without mapping, which has its own line.",
+        "without mapping, which has its own line. The paper adds the GPU's time of mapping and still finds an order "
+        "of magnitude; we test the same with the CPU's.",
     ),
 )
 
@@ -277,11 +294,12 @@ GPU = Experiment(
             otherwise="no GPU here",
         ),
         Claim(
-            "Voronoi cells need no GPU: isokern on a CPU is as fast as the paper's GPUs",
+            "Voronoi cells need no GPU: isokern in one thread of a CPU is as fast as the paper's GPUs",
             "our CPU seconds at most the paper's GPU seconds",
             _compare_with_papers_gpu,
             where="on every data set with all rows of the official files",
             otherwise="no official file with all rows",
+            is_papers=False,
         ),
     ),
     datasets=settings.DATASETS,

@@ -93,6 +93,7 @@ DATASETS = Experiment(
             _compare_with_paper,
             where="on every data set that is not a stand-in",
             otherwise="none of the paper's own files is available",
+            is_papers=False,
         ),
         _judge_diversity,
     ),
