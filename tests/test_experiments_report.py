@@ -280,10 +280,11 @@ def test_the_summary_shows_every_data_set_and_every_method_once_in_its_legend():
     assert [text.get_text() for text in figure.legends[0].get_texts()] == list(METHODS)
     assert {panel.get_xscale() for panel in figure.axes} == {"log"}
     (covertype,) = (panel for panel in figure.axes if panel.get_title() == "covertype")
-    drawn = [line for line in covertype.lines if len(line.get_xdata())]
+    points = [line.get_marker() for line in covertype.lines if len(line.get_xdata()) == 1]
     n_published = 5
-    assert len(drawn) == len(METHODS) + n_published
-    assert len({line.get_marker() for line in drawn}) == len(METHODS)
+    assert len(points) == len(METHODS) + n_published
+    assert len(set(points)) == len(METHODS)
+    assert len([line for line in covertype.lines if len(line.get_xdata()) == 2]) == n_published  # from theirs to ours
 
 
 def test_the_report_shows_the_summary_shortfalls_and_processors_of_batch(tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from isokern import plotting
@@ -42,25 +42,33 @@ def summary(records: Sequence[Record]) -> Any:
     """
     methods = list(dict.fromkeys(record["method"] for record in records))
     figure, panels = plotting.new_figure(len(settings.DATASETS), 3)
-    figure.set_size_inches(15, 10)
+    figure.set_size_inches(13, 9)
     for panel, dataset in zip(panels, settings.DATASETS, strict=True):
         found = select(records, dataset=dataset)
         for method, marker in zip(methods, _MARKERS, strict=False):
-            look = {"marker": marker, "color": plotting.COLOURS[method], "linestyle": "none", "ms": 8}
             ours = [mean(found, key, method=method) for key in ("seconds", "accuracy")]
             numbers = settings.BATCH_PUBLISHED.get(method, {})
             theirs = [numbers.get(key, {}).get(dataset) for key in ("seconds", "accuracy")]
-            _draw_point(panel, ours, label=method, **look)
-            _draw_point(panel, theirs, mfc="none", alpha=0.6, **look)
-        source = found[0]["source"] if found else None
-        panel.set(title=label(dataset, source), xscale="log", xlabel="seconds", ylabel="accuracy")
+            _draw_pair(panel, _known(ours), _known(theirs), method, marker)
+        panel.set(title=label(dataset, found[0]["source"] if found else None), xscale="log")
         plotting.plain(panel)
     plotting.shared_legend(figure, panels)
-    figure.suptitle("Accuracy against the time of training and testing. Filled: measured here. Hollow: published.")
+    figure.suptitle("Accuracy against CPU seconds of training and testing. Filled: measured here. Hollow: published.")
     return figure
 
 
-def _draw_point(panel: Any, point: Iterable[Any], **look: Any) -> None:
-    """Draw a point if both of its numbers are known; the name of its method joins the legend in any case."""
-    known = [[value] for value in point if isinstance(value, int | float)]
-    panel.plot(*(known if len(known) == 2 else [[], []]), **look)
+def _known(point: Sequence[Any]) -> list[tuple[float, float]]:
+    """Return a list of the point, or an empty one if a number is missing or the paper gives a reason instead."""
+    return [(point[0], point[1])] if all(isinstance(value, int | float) for value in point) else []
+
+
+def _draw_pair(
+    panel: Any, ours: list[tuple[float, float]], theirs: list[tuple[float, float]], method: str, marker: str
+) -> None:
+    """Draw the points of a method; its name joins the legend in any case."""
+    look = {"marker": marker, "color": plotting.COLOURS[method], "linestyle": "none", "ms": 8}
+    panel.plot(*(zip(*ours, strict=True) if ours else ([], [])), label=method, zorder=3, **look)
+    if theirs:
+        panel.plot(*zip(*theirs, strict=True), mfc="none", alpha=0.6, **look)
+    if ours and theirs:
+        panel.plot(*zip(*ours, *theirs, strict=True), color=look["color"], lw=1, alpha=0.3)
