@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import platform
 import select
-import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -77,15 +76,6 @@ def check_pipes_are_inherited() -> None:
     """Raise on a system whose child processes cannot use a pipe by its number."""
     if sys.platform == "win32":
         raise OSError("experiments must run on Linux or macOS; got Windows. Use the Windows Subsystem for Linux.")
-
-
-def limit_cpu_seconds(seconds: float) -> None:
-    """Let the system end this process, wherever it is, by LIMIT_SIGNAL after so many CPU seconds; 0 ends the limit."""
-    if sys.platform != "win32":
-        signal.setitimer(signal.ITIMER_PROF, seconds)
-
-
-LIMIT_SIGNAL = 0 if sys.platform == "win32" else signal.SIGPROF
 
 
 def processor() -> str:
