@@ -256,6 +256,7 @@ def test_a_report_alone_measures_nothing_and_uses_also_stopped_measurements(tmp_
     plan = replace(PLAN, time_limit=1000.0)
     result = run(toy(stopped, measured, missing), plan, tmp_path, only_report=True)
     assert [(record["n"], record.get("square")) for record in result.records] == [(1, None), (2, 4)]
+    assert "- Measurements still to be made: 1." in (tmp_path / "toy" / "toy.md").read_text()
 
 
 def test_the_line_of_a_record_names_the_processor_that_measured_it(path):

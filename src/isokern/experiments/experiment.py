@@ -92,4 +92,5 @@ class Result:
     figure: Any  # of matplotlib; None without a figure, measurements or matplotlib
     missing: tuple[str, ...]  # the data sets that are not available
     notes: tuple[str, ...]  # how the experiment differs from the paper's
+    n_open: int = 0  # the number of measurements still to be made, if only a report was asked for
     machines: tuple[tuple[str, str], ...] = ()  # data sets and the processors that measured them, as far as known

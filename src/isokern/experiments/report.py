@@ -161,7 +161,10 @@ def _section(result: Result, link: str) -> Iterator[str]:
         yield markdown_table(texts[0], texts[1:], are_numbers)
     if result.figure is not None:
         yield f"![{_escape(result.title)}]({link}{result.name}.png)"
-    if notes := [*result.table.notes, *result.notes, *_stopped(result)]:
+    still_open = [f"Measurements still to be made: {result.n_open:,}. The same command makes them"] * bool(
+        result.n_open
+    )
+    if notes := [*still_open, *result.table.notes, *result.notes, *_stopped(result)]:
         yield "\n".join(f"- {_escape(note.rstrip('.'))}." for note in notes)
 
 

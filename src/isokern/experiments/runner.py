@@ -40,7 +40,7 @@ def run(
         known, got = one_of(experiment.datasets), ", ".join(plan.datasets or ())
         raise ValueError(f"datasets must include one of {experiment.name}'s: {known}; got {got}.")
     kept = Records(None if out is None else out / experiment.name / "records.jsonl", plan, fresh=fresh)
-    cells, records = experiment.cells(plan), []
+    cells, records, n_open = experiment.cells(plan), [], 0
     with nullcontext(worker) if worker else closing(Worker()) as measuring:
         for n_done, cell in enumerate(cells):
             on_progress(n_done, len(cells), cell)
@@ -50,9 +50,10 @@ def run(
             if record is None and not only_report:
                 record = kept.add(cell, _measure(measuring, experiment, cell, plan))
             records += [] if record is None else [record]
+            n_open += record is None
     on_progress(len(cells), len(cells), None)
     machines = {(cell.get("dataset", ""), kept.machine(cell)) for cell in cells}
-    result = conclude(experiment, records, plan, tuple(sorted(pair for pair in machines if pair[1])))
+    result = conclude(experiment, records, plan, tuple(sorted(pair for pair in machines if pair[1])), n_open)
     if out is not None:
         write(result, out)
     return result
@@ -73,7 +74,11 @@ def _measure(worker: Worker, experiment: Experiment, cell: Cell, plan: Plan) -> 
 
 
 def conclude(
-    experiment: Experiment, records: list[Record], plan: Plan, machines: tuple[tuple[str, str], ...] = ()
+    experiment: Experiment,
+    records: list[Record],
+    plan: Plan,
+    machines: tuple[tuple[str, str], ...] = (),
+    n_open: int = 0,
 ) -> Result:
     """Return the result that records give."""
     sources = available(plan, experiment.datasets)
@@ -86,6 +91,7 @@ def conclude(
         figure=_draw(experiment, records),
         missing=tuple(name for name, source in sources.items() if source is None),
         notes=experiment.notes,
+        n_open=n_open,
         machines=machines,
     )
 
