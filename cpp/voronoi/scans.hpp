@@ -11,6 +11,7 @@ namespace isokern {
 
 constexpr std::int64_t kSpare = 16;        // room behind the indices of indices_within
 constexpr std::int64_t kMinima = 16;       // samples whose minima run together
+constexpr std::int64_t kBoxes = 16;        // box_distances needs a multiple of this many boxes
 constexpr std::int64_t kTogether = 32;     // samples processed together by first_places and walk
 constexpr std::uint16_t kNowhere = 0xffff; // the place of a point that is not in a sample
 
@@ -28,6 +29,11 @@ struct Scans {
     //  in: bounds, numbers [end][kMinima]      changed: least, second, at
     void (*running_minima)(const float *bounds, const std::int32_t *numbers, std::int64_t begin, std::int64_t end,
                            float *least, float *second, std::int32_t *at);
+
+    //  squares[c] = sum_j max(lows[j, c] - x[j], x[j] - highs[j, c], 0)^2 for c < n, a multiple of kBoxes
+    // The squared distances of x to n boxes.      in: x; lows, highs, [n_axes][n]
+    void (*box_distances)(const float *x, std::int64_t n_axes, const float *lows, const float *highs, std::int64_t n,
+                          float *squares);
 
     //  first[i] = min_k points[k][i]: the first place, in each sample, of any of n points      in: places as in walk
     void (*first_places)(const std::uint16_t *const *points, std::int64_t n, std::int64_t n_samples,
