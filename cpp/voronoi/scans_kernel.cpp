@@ -102,17 +102,29 @@ void box_distances(const float *x, std::int64_t n_axes, const float *lows, const
     }
 }
 
-void first_places(const std::uint16_t *const *points, std::int64_t n, std::int64_t n_samples, std::uint16_t *first) {
-    for (std::int64_t i = 0; i < n_samples; i += kTogether) {
-        std::uint16_t places[kTogether];
+void subset_minima(const float *bounds, std::int64_t n, float *minima) {
+    float least[kSubsets];
+    for (int l = 0; l < kSubsets; ++l)
+        least[l] = __builtin_inff();
+    std::int64_t k = 0;
+    for (; k + kSubsets <= n; k += kSubsets)
+        for (int l = 0; l < kSubsets; ++l)
+            least[l] = bounds[k + l] < least[l] ? bounds[k + l] : least[l];
+    for (int l = 0; k + l < n; ++l)
+        least[l] = bounds[k + l] < least[l] ? bounds[k + l] : least[l];
+    for (int l = 0; l < kSubsets; ++l)
+        minima[l] = least[l];
+}
+
+void first_places(const std::uint16_t *const *points, std::int64_t n, std::int64_t i, std::uint16_t *first) {
+    std::uint16_t places[kTogether];
+    for (int l = 0; l < kTogether; ++l)
+        places[l] = kNowhere;
+    for (std::int64_t k = 0; k < n; ++k)
         for (int l = 0; l < kTogether; ++l)
-            places[l] = kNowhere;
-        for (std::int64_t k = 0; k < n; ++k)
-            for (int l = 0; l < kTogether; ++l)
-                places[l] = points[k][i + l] < places[l] ? points[k][i + l] : places[l];
-        for (int l = 0; l < kTogether; ++l)
-            first[i + l] = places[l];
-    }
+            places[l] = points[k][i + l] < places[l] ? points[k][i + l] : places[l];
+    for (int l = 0; l < kTogether; ++l)
+        first[i + l] = places[l];
 }
 
 #if defined(__AVX512F__)
@@ -191,6 +203,7 @@ bool walk(const std::uint16_t *const *steps, std::int64_t n_steps, std::uint16_t
 } // namespace
 
 extern const Scans ISOKERN_FOR_ISA(scans);
-const Scans ISOKERN_FOR_ISA(scans) = {indices_within, least_index, running_minima, box_distances, first_places, walk};
+const Scans ISOKERN_FOR_ISA(scans) = {indices_within, least_index,  subset_minima, running_minima,
+                                      box_distances,  first_places, walk};
 
 } // namespace isokern
