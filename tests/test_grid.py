@@ -67,6 +67,21 @@ def test_cells_equal_the_numpy_twin(kind, d, n_cells):
 
 
 @needs_bytes
+def test_a_sample_without_any_near_points_is_searched_further_out():
+    rng = np.random.default_rng(0)
+    near, far = (rng.random((2000, 60)) < 0.1).astype(float), (rng.random((1000, 60)) < 0.9).astype(float)
+    X = np.vstack([near, far])
+    samples = np.stack([rng.permutation(2000)[:1000] for _ in range(33)]).astype(np.int32)
+    samples[[7, 20]] = 2000 + np.arange(1000)
+    grid_map = voronoi_map(X, samples, [400, 1000])
+    assert grid_map.is_on_grid
+    few, all_cells = (np.empty((500, 33), np.uint16) for _ in range(2))
+    grid_map.apply(X[1800:2300], [few, all_cells], 2)
+    np.testing.assert_array_equal(few, twin(X[1800:2300], X, samples[:, :400]))
+    np.testing.assert_array_equal(all_cells, twin(X[1800:2300], X, samples))
+
+
+@needs_bytes
 @pytest.mark.parametrize(("n_cells", "t"), [(256, 1), (300, 2), (700, 2), (256, 40)])
 @pytest.mark.parametrize("kind", VALUES)
 def test_cells_of_many_columns_equal_the_numpy_twin_however_much_samples_overlap(kind, n_cells, t):

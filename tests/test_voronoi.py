@@ -50,6 +50,17 @@ def test_cells_among_many_chunks_equal_the_numpy_twin(kind, d):
     np.testing.assert_array_equal(singly, expected[:150:30])
 
 
+@pytest.mark.parametrize("d", [5, 24])
+def test_rows_beyond_float32_are_mapped_among_others(d):
+    X = make_points("clustered", 2600, d)
+    kernel = IsolationKernel("voronoi", 12, 260, random_state=0).fit(X)
+    rows = X[:150].copy()
+    rows[::7] *= 1e100
+    rows[3::11, 2:] *= -1e45
+    points, samples = kernel.map_.partitionings.points, kernel.map_.partitionings.samples
+    np.testing.assert_array_equal(kernel.apply(rows), twin(rows, np.asarray(points), samples))
+
+
 def twin(rows, points, samples):
     """Return the first of the nearest points of each sample, distances summed in the order of columns."""
     rows, points = rows.astype(np.float64), points.astype(np.float64)

@@ -14,41 +14,45 @@
 namespace isokern {
 namespace {
 
-// A panel is kVectors vectors wide. kGroup x kVectors sums fit into the registers of each instruction set.
+// A panel is kVectors vectors wide. The sums of kGroup rows and kPanels panels fit into the registers of each
+// instruction set.
 #if defined(__AVX512F__)
-constexpr int kLanes = 16, kGroup = 16;
+constexpr int kLanes = 16, kGroup = 8, kPanels = 2;
 #elif defined(__AVX2__)
-constexpr int kLanes = 8, kGroup = 6;
+constexpr int kLanes = 8, kGroup = 6, kPanels = 1;
 #elif defined(__aarch64__)
-constexpr int kLanes = 4, kGroup = 6; // NEON has 32 registers, SSE2 has 16
+constexpr int kLanes = 4, kGroup = 6, kPanels = 1; // NEON has 32 registers, SSE2 has 16
 #else
-constexpr int kLanes = 4, kGroup = 3;
+constexpr int kLanes = 4, kGroup = 3, kPanels = 1;
 #endif
 constexpr int kVectors = kPanel / kLanes;
 
 typedef float Vector __attribute__((vector_size(kLanes * sizeof(float)), aligned(4), may_alias));
 
-//  bounds[g, p] = offsets[p] - 2 sum_j rows[j, g] panel[j, p]      for a group of rows and a panel of points
+//  bounds[g, p] = offsets[p] - 2 sum_j rows[j, g] panels[j, p]      for a group of rows and the points of n panels
 // Sums kSummed columns at a time and adds the results up, because long sums in float32 lose precision. fetches_next
-// prefetches the next panel meanwhile.
-template <bool fetches_next>
-void multiply(const float *rows, std::int64_t n_columns, const float *panel, const float *offsets, float *bounds,
+// prefetches the next n panels meanwhile.
+template <int n, bool fetches_next>
+void multiply(const float *rows, std::int64_t n_columns, const float *panels, const float *offsets, float *bounds,
               std::int64_t stride) {
+    constexpr int kAll = n * kVectors;
     for (std::int64_t begin = 0; begin == 0 || begin < n_columns; begin += kSummed) {
         const std::int64_t end = begin + kSummed < n_columns ? begin + kSummed : n_columns;
-        Vector sums[kGroup][kVectors] = {};
+        Vector sums[kGroup][kAll] = {};
         for (std::int64_t j = begin; j < end; ++j) {
-            Vector point[kVectors];
-            for (int v = 0; v < kVectors; ++v)
-                point[v] = *reinterpret_cast<const Vector *>(panel + j * kPanel + v * kLanes);
+            Vector point[kAll];
+            for (int v = 0; v < kAll; ++v)
+                point[v] = *reinterpret_cast<const Vector *>(panels + (v / kVectors * n_columns + j) * kPanel +
+                                                             v % kVectors * kLanes);
             if constexpr (fetches_next)
-                __builtin_prefetch(panel + (n_columns + j) * kPanel, 0, 2);
+                for (int p = n; p < 2 * n; ++p)
+                    __builtin_prefetch(panels + (p * n_columns + j) * kPanel, 0, 2);
             for (int g = 0; g < kGroup; ++g)
-                for (int v = 0; v < kVectors; ++v)
+                for (int v = 0; v < kAll; ++v)
                     sums[g][v] += rows[j * kGroup + g] * point[v];
         }
         for (int g = 0; g < kGroup; ++g)
-            for (int v = 0; v < kVectors; ++v) {
+            for (int v = 0; v < kAll; ++v) {
                 Vector &bound = *reinterpret_cast<Vector *>(bounds + g * stride + v * kLanes);
                 const Vector sum = begin == 0 ? sums[g][v] : bound + sums[g][v];
                 bound = end < n_columns ? sum : *reinterpret_cast<const Vector *>(offsets + v * kLanes) - 2.0f * sum;
@@ -56,14 +60,17 @@ void multiply(const float *rows, std::int64_t n_columns, const float *panel, con
     }
 }
 
-// Panels in the outer loop: a panel stays in the cache for all groups. The first group prefetches the next panel.
+// Panels in the outer loop: they stay in the cache for all groups. The first group prefetches the next panels.
 void lower_bounds(const float *rows, std::int64_t n_groups, std::int64_t n_columns, const float *panels,
                   std::int64_t n_panels, const float *offsets, float *bounds, std::int64_t stride) {
-    for (std::int64_t p = 0; p < n_panels; ++p)
-        for (std::int64_t g = 0; g < n_groups; ++g)
-            (g == 0 ? multiply<true> : multiply<false>)(rows + g * n_columns * kGroup, n_columns,
-                                                        panels + p * n_columns * kPanel, offsets + p * kPanel,
-                                                        bounds + g * kGroup * stride + p * kPanel, stride);
+    for (std::int64_t p = 0; p < n_panels; p += kPanels)
+        for (std::int64_t g = 0; g < n_groups; ++g) {
+            auto *product = g == 0 ? &multiply<kPanels, true> : &multiply<kPanels, false>;
+            if (p + kPanels > n_panels)
+                product = &multiply<1, false>;
+            product(rows + g * n_columns * kGroup, n_columns, panels + p * n_columns * kPanel, offsets + p * kPanel,
+                    bounds + g * kGroup * stride + p * kPanel, stride);
+        }
 }
 
 // The sum of a vector's lanes, by pairwise summation.

@@ -1,8 +1,8 @@
 // Nearest points of each sample, for dense points: pruned brute-force search by float32 matrix products (GEMM).
 //
 // In: dense points, their pool, principal axes or none; then rows. Out: cells. Points are grouped into chunks (k-d tree
-// leaves, chunks.hpp). Rows are sorted by chunk and taken in tiles, so that a tile's rows need the same chunks. A tile
-// visits the chunks nearest first. Chunks whose bounding box is too far are pruned; for the others a matrix product
+// leaves, chunks.hpp), and so are rows, so that the rows of a tile need the same chunks. A tile visits the chunks
+// nearest first. Chunks whose bounding box is too far are pruned; for the others a matrix product
 // gives lower bounds on distances, with a proven bound on their rounding error. With more than kBoxSides axes (PCA),
 // the product is first taken along the axes only, which gives cheap lower bounds, and the full product only for the
 // points that these do not rule out. Exact distances decide among the remaining candidates (search.hpp).
@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "common/threads.hpp"
@@ -57,10 +58,10 @@ template <class Value> class ChunkSearch final : public Engine {
     class Projector;
     struct Projected; // rows in coordinates
 
-    static constexpr std::int64_t kTile = 96;
-
-    // Points of a chunk, a multiple of kPanel. Fewer in reduced mode, so that all columns of a chunk stay in the cache.
-    std::int64_t chunk() const { return is_reduced_ ? 256 : 512; }
+    // Rows of a tile, a multiple of every Products::group. The fewer they are, the better an order of the chunks suits
+    // them all, but the more often a chunk is fetched from memory.
+    static constexpr std::int64_t kTile = 24;
+    static constexpr std::int64_t kChunk = 256; // points of a chunk, a multiple of kPanel
 
     // Coordinates (for the k-d tree) are along the axes or, without axes, the columns. Factors (of the first product)
     // are the coordinates in reduced mode, otherwise all columns.
@@ -140,6 +141,8 @@ template <class Value> class ChunkSearch<Value>::Projector {
             load(rows, number(r), row_);
             float *values = projected.values.data() + r * projected.width;
             projected.squares[r] = engine_.frame_.enter(row_, values);
+            if (projected.squares[r] == HUGE_VALF) // it may be infinite, which a k-d tree cannot sort
+                std::fill_n(values, d, 0.0f);
             for (std::int64_t j = 0; j < d; ++j)
                 packed_[j * group + r - begin] = values[j];
         }
@@ -182,7 +185,7 @@ template <class Value> void ChunkSearch<Value>::lay_out_points() {
     const std::int64_t n = pool_.size(), m = n_factors();
     Projected projected(*this, n);
     project(points_, n, [&](std::int64_t p) { return pool_.points[p]; }, projected, 0);
-    chunks_ = std::make_unique<const Chunks>(projected.coordinates(0), n, n_coordinates(), chunk());
+    chunks_ = std::make_unique<const Chunks>(projected.coordinates(0), n, n_coordinates(), kChunk);
     pool_.reorder(chunks_->order());
     const auto n_slots = static_cast<std::size_t>(n_panels(n) * kPanel);
     panels_.assign(n_slots * static_cast<std::size_t>(m), 0.0f);
@@ -191,7 +194,7 @@ template <class Value> void ChunkSearch<Value>::lay_out_points() {
     widths_.assign(n_slots, 0.0f);
     largest_squares_.assign(static_cast<std::size_t>(chunks_->size()), 0.0f);
     values_.resize(is_reduced_ ? projected.values.size() : 0);
-    parallel_tiles(n, chunk(), 0, [&] {
+    parallel_tiles(n, kChunk, 0, [&] {
         return [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t p = begin; p < end; ++p)
                 lay_out_point(projected, chunks_->order()[p], p);
@@ -213,27 +216,27 @@ void ChunkSearch<Value>::lay_out_point(const Projected &projected, std::int32_t 
     offsets_few_[p] =
         is_reduced_ ? static_cast<float>(projected.axes_squares[from] - kappa_few_ * square) : offsets_[p];
     widths_[p] = static_cast<float>(2.0 * kappa_ * square);
-    float &largest = largest_squares_[p / chunk()];
+    float &largest = largest_squares_[p / kChunk];
     largest = std::max(largest, projected.squares[from]);
 }
 
 // Searches the chunks for a tile of rows that are near each other; owns the scratch buffers of one thread.
 template <class Value> template <class Rows> class ChunkSearch<Value>::Worker {
   public:
-    Worker(const ChunkSearch &engine, const Rows &rows, const Projected &projected, const std::int64_t *order,
+    Worker(const ChunkSearch &engine, const Rows &rows, const Projected &projected, std::span<const std::int32_t> order,
            CellsOut cells)
         : engine_(engine), projected_(projected), order_(order), cells_(cells), products_(best_products()),
           scans_(best_scans()),
           searches_(static_cast<std::size_t>(std::min(kTile, rows.n_rows)), Search<float>(engine.pool_)),
           packed_(static_cast<std::size_t>((kTile + products_.group) * engine.n_factors())),
-          bounds_(static_cast<std::size_t>(products_.group * engine.chunk())),
-          indices_(static_cast<std::size_t>(engine.chunk() + kSpare)), lowers_(indices_.size()),
-          nearness_(static_cast<std::size_t>(kTile * engine.chunks_->size())),
+          bounds_(static_cast<std::size_t>(products_.group * kChunk)),
+          indices_(static_cast<std::size_t>(kChunk + kSpare)), lowers_(indices_.size()),
+          nearness_(static_cast<std::size_t>(kTile * engine.chunks_->n_boxes())),
           turn_(static_cast<std::size_t>(engine.chunks_->size())), nearest_(turn_.size()),
           distances_(rows, engine.points_, engine.pool_.points) {}
 
     void operator()(std::int64_t begin, std::int64_t end) {
-        order_here_ = order_ + begin;
+        order_here_ = order_.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
         n_rows_ = end - begin;
         begin_rows();
         for (const std::int32_t chunk : turn_)
@@ -258,7 +261,7 @@ template <class Value> template <class Rows> class ChunkSearch<Value>::Worker {
             float *packed = packed_.data() + k / products_.group * products_.group * m;
             for (std::int64_t a = 0; a < m; ++a)
                 packed[a * products_.group + k % products_.group] = factors[a];
-            float *squares = nearness_.data() + k * n_chunks();
+            float *squares = nearness_.data() + k * engine_.chunks_->n_boxes();
             engine_.chunks_->distances(projected_.coordinates(r), squares);
             for (std::int64_t c = 0; c < n_chunks(); ++c)
                 nearest_[c] = std::min(nearest_[c], squares[c]);
@@ -278,7 +281,7 @@ template <class Value> template <class Rows> class ChunkSearch<Value>::Worker {
             return false;
         const double slack = engine_.kappa_few_ * (square + engine_.largest_squares_[chunk]) + kUnderflow;
         const double threshold = searches_[k].threshold() + (1.0 - engine_.kappa_) * square;
-        return nearness_[k * n_chunks() + chunk] * (1.0 - 0x1p-18) - slack <= threshold;
+        return nearness_[k * engine_.chunks_->n_boxes() + chunk] * (1.0 - 0x1p-18) - slack <= threshold;
     }
 
     //  bounds_[k, p] = offsets[p] - 2 x_k.z_p for a group of rows and the points of a chunk, unless all rows prune it
@@ -288,14 +291,13 @@ template <class Value> template <class Rows> class ChunkSearch<Value>::Worker {
             n_mattering += matters(chunk, k);
         if (n_mattering == 0)
             return;
-        const std::int64_t length = engine_.chunk();
-        const std::int64_t begin = chunk * length, n = std::min(length, engine_.pool_.size() - begin);
+        const std::int64_t begin = chunk * kChunk, n = std::min(kChunk, engine_.pool_.size() - begin);
         const std::int64_t m = engine_.n_factors();
         products_.lower_bounds(packed_.data() + first * m, 1, m, engine_.panels_.data() + begin * m, n_panels(n),
-                               engine_.offsets_few_.data() + begin, bounds_.data(), length);
+                               engine_.offsets_few_.data() + begin, bounds_.data(), kChunk);
         for (std::int64_t k = first; k < last; ++k)
             if (matters(chunk, k))
-                enter_chunk(searches_[k], bounds_.data() + (k - first) * length, begin, n, order_here_[k]);
+                enter_chunk(searches_[k], bounds_.data() + (k - first) * kChunk, begin, n, order_here_[k]);
     }
 
     // Enters the points of a chunk into the search of row r. In reduced mode, the bounds are those along the axes; the
@@ -354,11 +356,11 @@ template <class Value> template <class Rows> class ChunkSearch<Value>::Worker {
 
     const ChunkSearch &engine_;
     const Projected &projected_;
-    const std::int64_t *order_;
+    std::span<const std::int32_t> order_; // the rows, so that those of a tile are near each other
     CellsOut cells_;
     const Products &products_;
     const Scans &scans_;
-    const std::int64_t *order_here_ = nullptr;
+    std::span<const std::int32_t> order_here_;
     std::int64_t n_rows_ = 0;
     std::vector<Search<float>> searches_;
     std::vector<float> packed_, bounds_;
@@ -376,15 +378,9 @@ template <class Rows>
 void ChunkSearch<Value>::search(const Rows &rows, CellsOut cells, int threads) const {
     Projected projected(*this, rows.n_rows);
     project(rows, rows.n_rows, [](std::int64_t r) { return r; }, projected, threads);
-    // Sort rows by the chunk in which they lie, so that the rows of a tile need the same chunks.
-    std::vector<std::pair<std::int64_t, std::int64_t>> keys(static_cast<std::size_t>(rows.n_rows));
-    for (std::int64_t r = 0; r < rows.n_rows; ++r)
-        keys[r] = {chunks_->find(projected.coordinates(r)), r};
-    std::sort(keys.begin(), keys.end());
-    std::vector<std::int64_t> order(keys.size());
-    std::transform(keys.begin(), keys.end(), order.begin(), [](const auto &key) { return key.second; });
+    const Chunks groups(projected.coordinates(0), rows.n_rows, n_coordinates(), best_products().group);
     parallel_tiles(rows.n_rows, kTile, threads,
-                   [&] { return Worker<Rows>(*this, rows, projected, order.data(), cells); });
+                   [&] { return Worker<Rows>(*this, rows, projected, groups.order(), cells); });
 }
 
 } // namespace isokern

@@ -5,10 +5,12 @@
 //  - Small sizes, up to n_few: running minima over the first points of each sample, read off at each size. Exact
 //    distances decide where the two smallest bounds are closer than their rounding error.
 //  - Large sizes: the minima of the first n_few points limit how far the nearest point of any larger prefix can be.
-//    Points within that limit are visited nearest first (nested_walk.hpp).
+//    Points within that limit are visited nearest first (nested_walk.hpp). Without small sizes, and if bounds are
+//    exact, the limit is first guessed from the number of points that such a walk usually visits, which is much faster.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -37,6 +39,8 @@ struct NestedSamples {
     // The first n_few points of each sample, as numbers in the pool: [n_samples / kMinima][n_few][kMinima]. n_first,
     // whose bound is infinite, stands for a point that repeats an earlier one, and for padding.
     std::vector<std::int32_t> numbers;
+    // Points among the first n_first that a walk visits until it is complete, in all but few cases.
+    double n_visited = 0.0;
 
     template <class Points>
     NestedSamples(const Points &points, const Samples &samples, bool are_all_first)
@@ -54,8 +58,15 @@ struct NestedSamples {
         for (std::int64_t p = 0; p < pool.size(); ++p)
             for (std::int64_t k = pool.member_starts[p]; k < pool.member_ends[p]; ++k)
                 places[p * width() + pool.members[k].partitioning] = static_cast<std::uint16_t>(pool.members[k].place);
+        // A point is among the first `size` of a sample with probability q, so that n points leave t (1 - q)^n samples
+        // without one, on average. This is at most kFailures if n = log(t / kFailures) / q.
+        const auto n_members =
+            std::count_if(places.begin(), places.end(), [&](int place) { return place < sizes[n_small()]; });
+        n_visited = std::log(static_cast<double>(n_samples()) / kFailures) *
+                    static_cast<double>(n_first * n_samples()) / static_cast<double>(n_members);
     }
 
+    static constexpr double kFailures = 0.02;         // mean number of samples that a guessed limit leaves open
     static constexpr std::int64_t kManySamples = 256; // with more, n_few is smaller: a walk serves all samples at once
 
     std::int64_t n_samples() const { return pool.n_partitionings; }
@@ -143,7 +154,7 @@ template <class Bounds> template <class Rows> class NestedSearch<Bounds>::Worker
             find_small(r, r - begin);
         if (n_large_ == 0)
             return;
-        look_at_rest(end - begin);
+        look_at_rest(0, end - begin);
         for (std::int64_t r = begin; r < end; ++r)
             find_large(r, r - begin);
     }
@@ -160,21 +171,47 @@ template <class Bounds> template <class Rows> class NestedSearch<Bounds>::Worker
         if (!(rows_.width(k) < HUGE_VALF))
             std::fill_n(bounds, nested_.n_first, 0.0f);
         begin_row(r, k);
-        look_at_few(bounds);
-        write(r, 0, n_small_);
-        limits_[k] = *std::max_element(least_.begin(), least_.begin() + nested_.n_samples()) + width_;
         near_[k].clear();
+        limits_[k] = can_guess() ? guessed_limit(bounds) : sure_limit(bounds);
+        write(r, 0, n_small_);
         if (n_large_ > 0)
             add_near(k, bounds, 0, nested_.n_first);
     }
 
-    // Writes the cells of row r, the k-th of the tile, for the large sizes.
+    // Writes the cells of row r, the k-th of the tile, for the large sizes. If a guessed limit was too low, the sure
+    // one is found.
     void find_large(std::int64_t r, std::int64_t k) {
         begin_row(r, k);
         for (std::int64_t l = n_small_; l < n_small_ + n_large_; ++l)
             std::fill_n(found(l), nested_.n_samples(), kNowhere);
-        walk_.go(near_[k], limits_[k], width_, has_exact_bounds_, distances_);
+        if (!walk_.go(near_[k], limits_[k], width_, has_exact_bounds_, distances_)) {
+            const float *bounds = bounds_.data() + k * stride_;
+            limits_[k] = sure_limit(bounds);
+            near_[k].clear();
+            add_near(k, bounds, 0, nested_.n_first);
+            look_at_rest(k, k + 1);
+            walk_.go(near_[k], limits_[k], width_, has_exact_bounds_, distances_);
+        }
         write(r, n_small_, n_small_ + n_large_);
+    }
+
+    // Whether the limit of the current row can be guessed. Exact bounds: a walk within any limit is right where it is
+    // complete, because equal bounds are on the same side of the limit.
+    bool can_guess() const { return n_small_ == 0 && has_exact_bounds_ && 2.0 * nested_.n_visited < kSubsets; }
+
+    // The bound that about n_visited of the first points are within: that rank among the minima of kSubsets subsets,
+    // which seldom have two of the smallest bounds.
+    float guessed_limit(const float *bounds) {
+        scans_.subset_minima(bounds, stride_, minima_.data());
+        const auto at = minima_.begin() + static_cast<std::int64_t>(nested_.n_visited);
+        std::nth_element(minima_.begin(), at, minima_.end());
+        return *at;
+    }
+
+    // An upper limit of the bounds of the nearest points of all large sizes; finds the cells of the small sizes.
+    float sure_limit(const float *bounds) {
+        look_at_few(bounds);
+        return *std::max_element(least_.begin(), least_.begin() + nested_.n_samples()) + width_;
     }
 
     void begin_row(std::int64_t r, std::int64_t k) {
@@ -194,14 +231,14 @@ template <class Bounds> template <class Rows> class NestedSearch<Bounds>::Worker
     }
 
     // Computes bounds to the points of the pool that are in no sample's prefix, block by block, and keeps those that
-    // are within the rows' limits.
-    void look_at_rest(std::int64_t n_rows) {
+    // are within the limits of the tile's rows first .. last - 1.
+    void look_at_rest(std::int64_t first, std::int64_t last) {
         const std::int64_t end = nested_.pool.size();
         for (std::int64_t begin = nested_.n_first; begin < end; begin += kBlock * kPanel) {
             const std::int64_t n = std::min(kBlock * kPanel, end - begin);
-            for (std::int64_t k = 0; k < n_rows; k += rows_.group()) {
+            for (std::int64_t k = first / rows_.group() * rows_.group(); k < last; k += rows_.group()) {
                 rows_.fill(k, 1, begin / kPanel, n_panels(n), block_.data(), kBlock * kPanel);
-                for (std::int64_t l = k; l < std::min(k + rows_.group(), n_rows); ++l) {
+                for (std::int64_t l = std::max(k, first); l < std::min(k + rows_.group(), last); ++l) {
                     float *bounds = block_.data() + (l - k) * kBlock * kPanel;
                     if (!(rows_.width(l) < HUGE_VALF))
                         std::fill_n(bounds, n, 0.0f);
@@ -278,6 +315,7 @@ template <class Bounds> template <class Rows> class NestedSearch<Bounds>::Worker
     float width_ = 0.0f;                       // of the current row
     bool has_exact_bounds_ = false;            // of the current row
     std::vector<float> least_, second_;        // by sample: the smallest two bounds so far
+    std::array<float, kSubsets> minima_;       // of subsets of the bounds
     std::vector<std::int32_t> at_;             // by sample: the place of the smallest bound
     std::vector<std::uint16_t> found_;         // [size][sample]: the place of the nearest point
     Distances<Rows, Points> distances_;

@@ -31,12 +31,12 @@ class Walk {
         : places_(places), n_samples_(n_samples), scans_(best_scans()), sizes_(sizes), found_(found),
           tied_(kSteps * static_cast<std::size_t>(n_samples)) {}
 
-    // Walks through the points of `near` until all sizes are complete.
+    // Walks through the points of `near` until all sizes are complete; returns whether they are.
     //   in: near, points that may be nearest, with bounds; furthest, an upper limit of these bounds; width and
     //   has_exact_bounds, see bounds.hpp; distances of the row
     //   changed: found, which must be kNowhere at first
     template <class Distances>
-    void go(std::span<const NearPoint> near, float furthest, float width, bool has_exact_bounds, Distances &distances) {
+    bool go(std::span<const NearPoint> near, float furthest, float width, bool has_exact_bounds, Distances &distances) {
         order(near, furthest);
         n_open_ = sizes_.size();
         for (std::size_t begin = 0, end = 1; n_open_ > 0 && is_ordered(begin); begin = end++) {
@@ -49,6 +49,7 @@ class Walk {
                 add_run(run, distances);
         }
         take_steps();
+        return n_open_ == 0;
     }
 
   private:
@@ -84,15 +85,20 @@ class Walk {
 
     const std::uint16_t *places_of(std::int32_t p) const { return places_.data() + p * n_samples_; }
 
-    // Adds one step, to points at equal distance. Ties are merged into one array of first places.
+    // Adds one step, to points at equal distance. Ties are merged into one array of first places; samples that are
+    // complete need none.
     template <class Distance> void add_step(std::span<const std::pair<Distance, std::int32_t>> points) {
         const std::uint16_t *step = places_of(points.front().second);
         if (points.size() > 1) {
+            if (points.size() > kMany)
+                take_steps();
             tied_points_.clear();
             for (const auto &[distance, p] : points)
                 tied_points_.push_back(places_of(p));
             std::uint16_t *first = tied_.data() + steps_.size() * static_cast<std::size_t>(n_samples_);
-            scans_.first_places(tied_points_.data(), static_cast<std::int64_t>(points.size()), n_samples_, first);
+            for (std::int64_t i = 0; i < n_samples_; i += kTogether)
+                if (are_open(i))
+                    scans_.first_places(tied_points_.data(), static_cast<std::int64_t>(points.size()), i, first);
             step = first;
         } else
             for (std::int64_t i = 0; i < n_samples_; i += kTogether)
@@ -100,6 +106,11 @@ class Walk {
         steps_.push_back(step);
         if (steps_.size() == kSteps || points.size() > kMany)
             take_steps();
+    }
+
+    // Whether one of the samples i .. i + kTogether - 1 is not complete. The smallest size is so last.
+    bool are_open(std::int64_t i) const {
+        return std::find(found_ + i, found_ + i + kTogether, kNowhere) != found_ + i + kTogether;
     }
 
     // Adds the steps of a run, in order of exact distances.

@@ -11,6 +11,8 @@ namespace isokern {
 
 constexpr std::int64_t kSpare = 16;        // room behind the indices of indices_within
 constexpr std::int64_t kMinima = 16;       // samples whose minima run together
+constexpr std::int64_t kSubsets = 256;     // subsets of subset_minima
+constexpr std::int64_t kBoxes = 16;        // box_distances needs a multiple of this many boxes
 constexpr std::int64_t kTogether = 32;     // samples processed together by first_places and walk
 constexpr std::uint16_t kNowhere = 0xffff; // the place of a point that is not in a sample
 
@@ -22,6 +24,9 @@ struct Scans {
     // The first k < n with the smallest bounds[k]; n > 0.
     std::int64_t (*least_index)(const float *bounds, std::int64_t n);
 
+    //  minima[l] = the smallest bounds[k], k < n, of those with k = l modulo kSubsets
+    void (*subset_minima)(const float *bounds, std::int64_t n, float *minima);
+
     // Continues the running minima of kMinima samples over their places begin .. end - 1. For sample l, with the bounds
     // b[k] = bounds[numbers[k, l]]:
     //  least[l], second[l] = the smallest two b[k] so far,   at[l] = the first place k with b[k] = least[l]
@@ -29,9 +34,14 @@ struct Scans {
     void (*running_minima)(const float *bounds, const std::int32_t *numbers, std::int64_t begin, std::int64_t end,
                            float *least, float *second, std::int32_t *at);
 
-    //  first[i] = min_k points[k][i]: the first place, in each sample, of any of n points      in: places as in walk
-    void (*first_places)(const std::uint16_t *const *points, std::int64_t n, std::int64_t n_samples,
-                         std::uint16_t *first);
+    //  squares[c] = sum_j max(lows[j, c] - x[j], x[j] - highs[j, c], 0)^2 for c < n, a multiple of kBoxes
+    // The squared distances of x to n boxes.      in: x; lows, highs, [n_axes][n]
+    void (*box_distances)(const float *x, std::int64_t n_axes, const float *lows, const float *highs, std::int64_t n,
+                          float *squares);
+
+    //  first[i + l] = min_k points[k][i + l] for l < kTogether: the first place, in these samples, of any of n points
+    //  in: places as in walk
+    void (*first_places)(const std::uint16_t *const *points, std::int64_t n, std::int64_t i, std::uint16_t *first);
 
     // Continues a walk (nested_walk.hpp): for each sample i with nothing found so far,
     //  found[i] = steps[k][i] for the first k with steps[k][i] < size

@@ -73,17 +73,58 @@ std::int64_t indices_within(const float *bounds, std::int64_t n, float limit, st
 }
 #endif
 
-void first_places(const std::uint16_t *const *points, std::int64_t n, std::int64_t n_samples, std::uint16_t *first) {
-    for (std::int64_t i = 0; i < n_samples; i += kTogether) {
-        std::uint16_t places[kTogether];
-        for (int l = 0; l < kTogether; ++l)
-            places[l] = kNowhere;
-        for (std::int64_t k = 0; k < n; ++k)
-            for (int l = 0; l < kTogether; ++l)
-                places[l] = points[k][i + l] < places[l] ? points[k][i + l] : places[l];
-        for (int l = 0; l < kTogether; ++l)
-            first[i + l] = places[l];
+#if defined(__AVX512F__)
+constexpr int kLanes = 16;
+#elif defined(__AVX2__)
+constexpr int kLanes = 8;
+#else
+constexpr int kLanes = 4;
+#endif
+typedef float Vector __attribute__((vector_size(kLanes * sizeof(float)), aligned(4), may_alias));
+
+// kBoxes sums at a time, in registers. By the compiler's vector extension, because GCC 12 does not vectorise the loop.
+void box_distances(const float *x, std::int64_t n_axes, const float *lows, const float *highs, std::int64_t n,
+                   float *squares) {
+    constexpr int kVectors = kBoxes / kLanes;
+    const auto at = [](const float *values) { return *reinterpret_cast<const Vector *>(values); };
+    for (std::int64_t c = 0; c < n; c += kBoxes) {
+        Vector sums[kVectors] = {};
+        for (std::int64_t j = 0; j < n_axes; ++j)
+            for (int v = 0; v < kVectors; ++v) {
+                const Vector below = at(lows + j * n + c + v * kLanes) - x[j];
+                const Vector above = x[j] - at(highs + j * n + c + v * kLanes);
+                const Vector either = below > above ? below : above;
+                const Vector outside = either > 0.0f ? either : Vector{};
+                sums[v] += outside * outside;
+            }
+        for (int v = 0; v < kVectors; ++v)
+            *reinterpret_cast<Vector *>(squares + c + v * kLanes) = sums[v];
     }
+}
+
+void subset_minima(const float *bounds, std::int64_t n, float *minima) {
+    float least[kSubsets];
+    for (int l = 0; l < kSubsets; ++l)
+        least[l] = __builtin_inff();
+    std::int64_t k = 0;
+    for (; k + kSubsets <= n; k += kSubsets)
+        for (int l = 0; l < kSubsets; ++l)
+            least[l] = bounds[k + l] < least[l] ? bounds[k + l] : least[l];
+    for (int l = 0; k + l < n; ++l)
+        least[l] = bounds[k + l] < least[l] ? bounds[k + l] : least[l];
+    for (int l = 0; l < kSubsets; ++l)
+        minima[l] = least[l];
+}
+
+void first_places(const std::uint16_t *const *points, std::int64_t n, std::int64_t i, std::uint16_t *first) {
+    std::uint16_t places[kTogether];
+    for (int l = 0; l < kTogether; ++l)
+        places[l] = kNowhere;
+    for (std::int64_t k = 0; k < n; ++k)
+        for (int l = 0; l < kTogether; ++l)
+            places[l] = points[k][i + l] < places[l] ? points[k][i + l] : places[l];
+    for (int l = 0; l < kTogether; ++l)
+        first[i + l] = places[l];
 }
 
 #if defined(__AVX512F__)
@@ -162,6 +203,7 @@ bool walk(const std::uint16_t *const *steps, std::int64_t n_steps, std::uint16_t
 } // namespace
 
 extern const Scans ISOKERN_FOR_ISA(scans);
-const Scans ISOKERN_FOR_ISA(scans) = {indices_within, least_index, running_minima, first_places, walk};
+const Scans ISOKERN_FOR_ISA(scans) = {indices_within, least_index,  subset_minima, running_minima,
+                                      box_distances,  first_places, walk};
 
 } // namespace isokern
