@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import wraps
 from itertools import chain
 from threading import Lock, RLock
@@ -36,10 +37,16 @@ def blocks(n: int) -> Iterator[slice]:
     return (slice(begin, min(begin + BLOCK, n)) for begin in range(0, n, BLOCK))
 
 
-def ahead(items: Iterator[Item]) -> Iterator[Item]:
-    """Yield items; a thread computes the next one while the caller works with the last."""
+def ahead(items: Iterator[Item], n: int, threads: int) -> Iterator[Item]:
+    """Yield n items; if there are several threads, one computes the next item while the caller works with the last."""
     with ThreadPoolExecutor(1) as thread:
-        coming = thread.submit(next, items, None)
+        coming = None
+        if n > 1 and threads != 1:
+            with suppress(RuntimeError):  # the system starts no more threads
+                coming = thread.submit(next, items, None)
+        if coming is None:
+            yield from items
+            return
         while (item := coming.result()) is not None:
             coming = thread.submit(next, items, None)
             yield item
