@@ -250,6 +250,29 @@ def test_heavy_rows_that_contradict_each_other_do_not_ruin_a_model(loss, linear,
     assert np.isfinite(model.decision_function(X)).all()
 
 
+@pytest.mark.parametrize("classes", [2, 4])
+def test_a_model_does_not_depend_on_where_its_squares_are(classes, monkeypatch):
+    X, y = make_rows(700, classes)
+    y[:100] %= 2  # so that classes come later
+
+    def learned():
+        model = IKOGDClassifier(n_partitionings=T, random_state=0).partial_fit(X[:300], y[:300])
+        model.learned_ = model.learned_.snapshot()
+        return model.partial_fit(X[300:], y[300:])
+
+    apart = learned()
+    monkeypatch.setattr(scale_weights, "_INNER_CACHES", 0)
+    beside = learned()
+    assert not beside.learned_.models[0].values.flags.c_contiguous
+    assert apart.decision_function(X).tobytes() == beside.decision_function(X).tobytes()
+    for one, other in zip(apart.learned_.models, beside.learned_.models, strict=True):
+        tables = zip(one.tables(), other.tables(), strict=True)
+        assert all(a is b is None or a.tobytes() == b.tobytes() for a, b in tables)
+    again = beside.learned_.model.current()
+    beside.learned_.model.replace_current(again)
+    assert beside.partial_fit(X, y).n_rows_seen_ == 1400
+
+
 # Arguments of the core
 
 
@@ -309,6 +332,8 @@ BAD_ARGUMENTS = {
     "no cells": {"cells": None},
     "squares of fewer cells": {"squares": float32(11, 3)},
     "no squares": {"squares": None},
+    "squares whose rows have another distance": {"squares": float32(24, 3)[::2]},
+    "values whose columns are apart": dict.fromkeys(("values", "squares"), float32(3, 12).T),
     "linear weights of fewer columns": {"linear_values": float32(3, 3)},
     "linear squares of fewer columns": {"linear_squares": float32(3, 3)},
     "no linear squares": {"linear_squares": None},

@@ -381,3 +381,25 @@ resource.setrlimit(resource.RLIMIT_AS, (used + 30 * 2**20,) * 2)  # a thread res
 print(all(np.array_equal(kernel.apply(X), expected) for _ in range(20)))
 """
     assert run_script(FORK + code, "tree") == "True"
+
+
+@pytest.mark.parametrize("learner", [IKOGDClassifier, IKOGDRegressor])
+@pytest.mark.parametrize("can_start", [True, False])
+def test_a_fit_does_not_depend_on_the_thread_that_fetches_blocks(learner, can_start, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(2500, 3))
+    y, started, start = (X[:, 0] * X[:, 1] > 0).astype(int), [], threading.Thread.start
+
+    def try_to_start(thread):
+        started.append(thread)
+        if not can_start:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", try_to_start)
+    one, two = (learner(n_partitionings=10, n_jobs=n_jobs, random_state=0) for n_jobs in (1, 2))
+    scores = one.fit(X, y).predict(X)
+    assert not started
+    assert two.fit(X, y).predict(X).tobytes() == scores.tobytes()
+    assert started
+    tables = zip(one.learned_.model.tables(), two.learned_.model.tables(), strict=True)
+    assert all(a is b is None or a.tobytes() == b.tobytes() for a, b in tables)

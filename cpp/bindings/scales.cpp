@@ -25,6 +25,8 @@ using bindings::view; // the overloads below would hide it
 
 using OptionalCells = std::optional<CellsArgument>;
 using OptionalFloats = std::optional<Output<float>>;
+// Weights of cells, whose rows need not follow on each other: values and squares may take turns in one array.
+template <class Value> using Spaced = nb::ndarray<Value, nb::ndim<2>, nb::device::cpu>;
 using LinearArgument = std::optional<std::variant<Table<float>, Csr<float>>>;
 
 // A tree that is renewed after a row, with the cells and targets of rows of the past (scale_weights.hpp).
@@ -41,7 +43,8 @@ struct Entrant {
     OptionalCells cells;
     std::optional<Vector<std::int64_t>> starts;
     Vector<float> shares;
-    OptionalFloats values, squares, linear_values, linear_squares;
+    std::optional<Spaced<float>> values, squares;
+    OptionalFloats linear_values, linear_squares;
     Rule rule;
     Clock *clock;
     Output<double> scores;
@@ -103,6 +106,15 @@ template <class Any> auto weights_of(const Any &table, std::int64_t n_rows, std:
     return table ? table->data() : nullptr;
 }
 
+// The distance between rows of weights of cells.
+template <class Any> std::int64_t stride_of(const Any &table, std::int64_t n_columns) {
+    if (!table || table->shape(0) < 2)
+        return n_columns;
+    if (n_columns > 1 && table->stride(1) != 1)
+        throw std::invalid_argument("the weights of a cell must be side by side.");
+    return table->stride(0);
+}
+
 std::int64_t n_cells(const std::optional<AnyCells> &cells) {
     return cells ? std::visit([](const auto &rows) { return rows.n_cells(); }, *cells) : 0;
 }
@@ -117,8 +129,12 @@ ScaleWeights view(const Entrant &entrant, const std::optional<AnyCells> &cells,
         lacks(entrant.linear_squares, entrant.linear_values && is_adagrad) ||
         lacks(linear, bool(entrant.linear_values)) || lacks(cells, bool(entrant.values)))
         throw std::invalid_argument("an entrant must have weights for its cells and for the linear rows.");
+    const std::int64_t stride = stride_of(entrant.values, n_columns);
+    if (entrant.squares && stride_of(entrant.squares, n_columns) != stride)
+        throw std::invalid_argument("values and squares must have the same distance between rows.");
     return {weights_of(entrant.values, n_cells(cells), n_columns),
             weights_of(entrant.squares, n_cells(cells), n_columns),
+            stride,
             entrant.shares.data(),
             static_cast<std::int64_t>(entrant.shares.size()),
             weights_of(entrant.linear_values, n_linear, n_columns),
@@ -259,7 +275,7 @@ void learn_scales(const std::vector<const Entrant *> &entrants, const LinearArgu
 
 template <class Value>
 void score_scales(const OptionalCells &cells, const std::optional<Vector<std::int64_t>> &starts, std::int64_t n_scales,
-                  const std::optional<Table<Value>> &values, const LinearArgument &linear, float constant,
+                  const std::optional<Spaced<const Value>> &values, const LinearArgument &linear, float constant,
                   const std::optional<Table<float>> &linear_values, const Clock &guard, const Output<double> &scores,
                   int threads, const Copies &copies) {
     check(copies);
@@ -269,8 +285,11 @@ void score_scales(const OptionalCells &cells, const std::optional<Vector<std::in
     const auto rows = view(linear, constant, n_rows);
     if (bool(any) != bool(values) || (linear_values && !rows))
         throw std::invalid_argument("a model must have weights for its cells and for the linear rows.");
-    const ScaleView<Value> weights{weights_of(values, n_cells(any), n_columns), n_scales,
-                                   weights_of(linear_values, rows ? rows->n_columns() + 1 : 0, n_columns), n_columns,
+    const ScaleView<Value> weights{weights_of(values, n_cells(any), n_columns),
+                                   stride_of(values, n_columns),
+                                   n_scales,
+                                   weights_of(linear_values, rows ? rows->n_columns() + 1 : 0, n_columns),
+                                   n_columns,
                                    n_columns};
     const nb::gil_scoped_release release;
     const std::shared_lock lock(guard.lock);
@@ -281,11 +300,12 @@ void score_scales(const OptionalCells &cells, const std::optional<Vector<std::in
 // Folds the scales into the finest one, at one moment with `copies`.
 template <class Cell>
 void fold_scales(const nb::ndarray<const Cell, nb::ndim<3>, nb::c_contig, nb::device::cpu> &paths,
-                 const Vector<std::int64_t> &starts, const Table<float> &values, const Clock &guard,
+                 const Vector<std::int64_t> &starts, const Spaced<const float> &values, const Clock &guard,
                  const Output<double> &folded, int threads, const Copies &copies) {
     check(copies);
     const auto t = static_cast<std::int64_t>(paths.shape(0)), n_finest = static_cast<std::int64_t>(paths.shape(1)),
                n_scales = static_cast<std::int64_t>(paths.shape(2)), n_columns = std::int64_t(values.shape(1));
+    const ScaleView<float> weights{values.data(), stride_of(&values, n_columns), n_scales, nullptr, 0, n_columns};
     if (static_cast<std::int64_t>(starts.size()) != t * n_scales + 1 ||
         static_cast<std::int64_t>(values.shape(0)) < starts.data()[t * n_scales] ||
         static_cast<std::int64_t>(folded.shape(0)) != t * n_finest ||
@@ -293,8 +313,7 @@ void fold_scales(const nb::ndarray<const Cell, nb::ndim<3>, nb::c_contig, nb::de
         throw std::invalid_argument("paths, starts, values and folded must have the cells of one map.");
     const nb::gil_scoped_release release;
     const std::shared_lock lock(guard.lock);
-    isokern::fold_scales(paths.data(), t, n_finest, n_scales, starts.data(), values.data(), n_columns, folded.data(),
-                         threads);
+    isokern::fold_scales(paths.data(), t, n_finest, starts.data(), weights, folded.data(), threads);
     copy_all(copies);
 }
 
@@ -320,9 +339,10 @@ void register_scales(nb::module_ &m) {
         .def(
             "__init__",
             [](Entrant *self, const OptionalCells &cells, const std::optional<Vector<std::int64_t>> &starts,
-               const Vector<float> &shares, const OptionalFloats &values, const OptionalFloats &squares,
-               const OptionalFloats &linear_values, const OptionalFloats &linear_squares, const Rule &rule,
-               Clock *clock, const Output<double> &scores, const std::vector<const RenewalArgument *> &renewals) {
+               const Vector<float> &shares, const std::optional<Spaced<float>> &values,
+               const std::optional<Spaced<float>> &squares, const OptionalFloats &linear_values,
+               const OptionalFloats &linear_squares, const Rule &rule, Clock *clock, const Output<double> &scores,
+               const std::vector<const RenewalArgument *> &renewals) {
                 new (self) Entrant{cells,          starts, shares, values, squares, linear_values,
                                    linear_squares, rule,   clock,  scores, {}};
                 for (const RenewalArgument *renewal : renewals)

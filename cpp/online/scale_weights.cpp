@@ -82,12 +82,12 @@ class RowPlaces {
     std::int64_t next_row_ = -1; // the row whose places next_ has
 };
 
-using One = std::integral_constant<std::int64_t, 1>;
-
-// Calls use(n), with a constant where n is 1, for which the compiler leaves out loops and multiplications.
-template <class Use> void with_constant_one(std::int64_t n, Use use) {
+// Calls use(n), with a constant where n is 1 or 2, for which the compiler leaves out loops and multiplications.
+template <class Use> void with_constant(std::int64_t n, Use use) {
     if (n == 1)
-        use(One());
+        use(std::integral_constant<std::int64_t, 1>());
+    else if (n == 2)
+        use(std::integral_constant<std::int64_t, 2>());
     else
         use(n);
 }
@@ -148,16 +148,15 @@ void sum_columns(std::span<const Place> places, Count n_scales, const Value *val
 
 template <class Value>
 void sum_all_columns(std::span<const Place> places, const ScaleView<Value> &weights, double *sums) {
-    with_constant_one(weights.n_scales, [&](auto n_scales) {
+    with_constant(weights.n_scales, [&](auto n_scales) {
         std::int64_t k = 0;
         for (; k + 4 <= weights.n_columns; k += 4)
             sum_columns<4>(places, n_scales, weights.values + k, weights.stride, sums + k);
         for (; k + 2 <= weights.n_columns; k += 2)
             sum_columns<2>(places, n_scales, weights.values + k, weights.stride, sums + k);
         if (k < weights.n_columns)
-            with_constant_one(weights.stride, [&](auto stride) {
-                sum_columns<1>(places, n_scales, weights.values + k, stride, sums + k);
-            });
+            with_constant(weights.stride,
+                          [&](auto stride) { sum_columns<1>(places, n_scales, weights.values + k, stride, sums + k); });
     });
 }
 
@@ -240,7 +239,7 @@ template <class Value> class ScaleScorer {
                 scores[k] /= t;
         }
         if (weights_.linear_values)
-            row_.add(weights_.linear_values, weights_.n_columns, weights_.stride, scores);
+            row_.add(weights_.linear_values, weights_.n_columns, weights_.linear_stride, scores);
     }
 
     const RowPlaces &places() const { return places_; }
@@ -268,8 +267,12 @@ class ScaleModel {
     ScaleModel(const std::optional<AnyCells> &cells, const std::optional<LinearRows> &linear,
                const ScaleWeights &weights, const Step &step)
         : weights_(weights), is_adagrad_(step.schedule == Schedule::adagrad),
+          are_near_(reinterpret_cast<std::uintptr_t>(weights.squares) -
+                        reinterpret_cast<std::uintptr_t>(weights.values) <
+                    kLine / 2),
           scorer_(cells, linear,
-                  {weights.values, weights.n_scales, weights.linear_values, weights.n_columns, weights.stride}) {
+                  {weights.values, weights.stride, weights.n_scales, weights.linear_values, weights.linear_stride,
+                   weights.n_columns}) {
         const std::int64_t n = scorer_.places().size();
         shares_.resize(static_cast<std::size_t>(n));
         cell_moves_.resize(static_cast<std::size_t>(n));
@@ -277,9 +280,10 @@ class ScaleModel {
             shares_[i] = weights.shares[i % weights.n_scales];
     }
 
-    // Where the last row took a step, the next one probably does, too, and needs its sums of squared gradients.
+    // Where the last row took a step, the next one probably does, too, and needs its sums of squared gradients. Those
+    // in the cache line of the weights come with them.
     void read(std::int64_t r) {
-        scorer_.read(r, has_moved_ ? weights_.squares : nullptr);
+        scorer_.read(r, has_moved_ && !are_near_ ? weights_.squares : nullptr);
         has_moved_ = false;
     }
     void last(double *scores) { scorer_.score(scores); }
@@ -291,7 +295,7 @@ class ScaleModel {
         g = std::clamp(g, -kLargestGradient, kLargestGradient);
         has_moved_ = true;
         if (weights_.values)
-            with_constant_one(weights_.stride, [&](auto stride) {
+            with_constant(weights_.stride, [&](auto stride) {
                 is_adagrad_ ? move_each_cell(stride, k, g, rate) : move_all_cells(stride, k, g, rate);
             });
         if (weights_.linear_values)
@@ -304,7 +308,7 @@ class ScaleModel {
             const RowPlaces &places = scorer_.places();
             for (std::int64_t i = 0; i < places.size(); ++i) {
                 const double a = shares_[i];
-                sum += is_adagrad_ ? a * std::abs(g) / root(square(weights_.squares, places.all()[i], k), g)
+                sum += is_adagrad_ ? a * std::abs(g) / root(weights_.squares[places.all()[i] * weights_.stride + k], g)
                                    : a * a * std::abs(g);
             }
             sum /= static_cast<double>(places.size() / weights_.n_scales);
@@ -313,10 +317,6 @@ class ScaleModel {
     }
 
   private:
-    double square(const float *squares, std::int64_t row, std::int64_t k) const {
-        return squares[row * weights_.stride + k];
-    }
-
     // sqrt(s + g^2), which is at least |g|, except where g^2 underflows
     static double root(double s, double g) { return std::max(std::sqrt(s + g * g), std::abs(g)); }
 
@@ -360,7 +360,8 @@ class ScaleModel {
             const double z = row.values()[i], own = g * z; // the gradient of this weight
             if (own != 0.0)
                 sum += std::abs(own * z) /
-                       (is_adagrad_ ? root(square(weights_.linear_squares, row.columns()[i], k), own) : 1.0);
+                       (is_adagrad_ ? root(weights_.linear_squares[row.columns()[i] * weights_.linear_stride + k], own)
+                                    : 1.0);
         }
         return sum;
     }
@@ -369,7 +370,7 @@ class ScaleModel {
     void move_linear(std::int64_t k, double g, double rate, double reach) {
         const LinearRow &row = scorer_.row();
         const std::size_t n = row.size();
-        const std::int64_t stride = weights_.stride, *columns = row.columns();
+        const std::int64_t stride = weights_.linear_stride, *columns = row.columns();
         const float gradient = static_cast<float>(g), *values = row.values();
         moves_.assign(n, 1.0f);
         float *moves = moves_.data();
@@ -391,8 +392,12 @@ class ScaleModel {
             weights_.linear_values[columns[i] * stride + k] += factor * moves[i];
     }
 
+    static constexpr std::uintptr_t kLine = 64; // bytes of a cache line
+
     ScaleWeights weights_;
-    bool is_adagrad_, has_moved_ = false; // since the last read
+    bool is_adagrad_;
+    bool are_near_;          // whether a cell's weights and squares are mostly in one cache line
+    bool has_moved_ = false; // since the last read
     ScaleScorer<float> scorer_;
     std::vector<float> shares_, cell_moves_; // by place
     std::vector<float> moves_;               // of the linear row
@@ -501,8 +506,9 @@ void score_scales(const std::optional<AnyCells> &cells, const std::optional<Line
 }
 
 template <class Cell>
-void fold_scales(const Cell *paths, std::int64_t t, std::int64_t n_finest, std::int64_t n_scales,
-                 const std::int64_t *starts, const float *values, std::int64_t n_columns, double *folded, int threads) {
+void fold_scales(const Cell *paths, std::int64_t t, std::int64_t n_finest, const std::int64_t *starts,
+                 const ScaleView<float> &weights, double *folded, int threads) {
+    const std::int64_t n_scales = weights.n_scales, n_columns = weights.n_columns;
     const auto fold = [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
             const Cell *path = paths + i * n_finest * n_scales;
@@ -510,7 +516,7 @@ void fold_scales(const Cell *paths, std::int64_t t, std::int64_t n_finest, std::
             for (std::int64_t c = 0; c < n_finest; ++c, sums += n_columns) {
                 std::fill_n(sums, n_columns, 0.0);
                 for (std::int64_t l = 0; l < n_scales; ++l, ++path) {
-                    const float *cell = values + (starts[i * n_scales + l] + *path) * n_columns;
+                    const float *cell = weights.values + (starts[i * n_scales + l] + *path) * weights.stride;
                     for (std::int64_t k = 0; k < n_columns; ++k)
                         sums[k] += static_cast<double>(cell[k]);
                 }
@@ -579,8 +585,8 @@ ISOKERN_INSTANTIATE_SCORE(float)
 ISOKERN_INSTANTIATE_SCORE(double)
 
 #define ISOKERN_INSTANTIATE_FOLD(Cell)                                                                                 \
-    template void fold_scales(const Cell *, std::int64_t, std::int64_t, std::int64_t, const std::int64_t *,            \
-                              const float *, std::int64_t, double *, int);
+    template void fold_scales(const Cell *, std::int64_t, std::int64_t, const std::int64_t *,                          \
+                              const ScaleView<float> &, double *, int);
 ISOKERN_INSTANTIATE_FOLD(std::uint8_t)
 ISOKERN_INSTANTIATE_FOLD(std::uint16_t)
 ISOKERN_INSTANTIATE_FOLD(std::uint32_t)

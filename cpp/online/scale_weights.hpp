@@ -31,19 +31,21 @@ struct LinearRows {
 };
 
 // Weights of a model: tables with a row for each cell or linear column, and n_columns columns. Squares are the sums of
-// squared gradients for AdaGrad, null for other schedules.
+// squared gradients for AdaGrad, null for other schedules. Values and squares may take turns row by row in one array:
+// then a cell's weight and its square are in one cache line.
 struct ScaleWeights {
     float *values, *squares;               // null without cells
+    std::int64_t stride;                   // from a row of these tables to the next
     const float *shares;                   // a_l, by scale
     std::int64_t n_scales;                 // L
     float *linear_values, *linear_squares; // null without a linear term
+    std::int64_t linear_stride;
     std::int64_t n_columns;
-    std::int64_t stride; // of the tables: n_columns, or more where these are some of the columns
 
     ScaleWeights columns(std::int64_t begin, std::int64_t end) const {
         const auto from = [&](float *table) { return table ? table + begin : nullptr; };
-        return {from(values),        from(squares),        shares,      n_scales,
-                from(linear_values), from(linear_squares), end - begin, stride};
+        return {from(values),        from(squares),        stride,        shares,     n_scales,
+                from(linear_values), from(linear_squares), linear_stride, end - begin};
     }
 };
 
@@ -79,9 +81,9 @@ void count_rows(const double *scores, std::int64_t n_rows, std::int64_t n_column
 // Weights for scoring: of floats, or of doubles where the scales have been folded into the finest one.
 template <class Value> struct ScaleView {
     const Value *values; // null without cells
-    std::int64_t n_scales;
+    std::int64_t stride, n_scales;
     const float *linear_values; // null without a linear term
-    std::int64_t n_columns, stride;
+    std::int64_t linear_stride, n_columns;
 };
 
 template <class Value>
@@ -92,8 +94,8 @@ void score_scales(const std::optional<AnyCells> &cells, const std::optional<Line
 // Scores of the folded table are the same bytes: both add the scales first, coarse to fine.
 //   in: paths (t x n_finest x L), starts (t L + 1) of the cells of each partitioning and scale
 template <class Cell>
-void fold_scales(const Cell *paths, std::int64_t t, std::int64_t n_finest, std::int64_t n_scales,
-                 const std::int64_t *starts, const float *values, std::int64_t n_columns, double *folded, int threads);
+void fold_scales(const Cell *paths, std::int64_t t, std::int64_t n_finest, const std::int64_t *starts,
+                 const ScaleView<float> &weights, double *folded, int threads);
 
 // From which row on each class has been seen; a class that has not is never predicted. Of two classes, both share one
 // column, which speaks for the second if positive; the first is target -1. Of more, each has a column.

@@ -39,7 +39,9 @@ def given_classes(estimator: Any, classes: Any) -> NDArray[Any]:
 def present_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Return the labels that are not missing, and a mask of them."""
     # Lists become arrays of objects, because NumPy would turn a NaN among strings into the label "nan".
-    labels = column_or_1d(np.asarray(y) if hasattr(y, "__array__") else np.array(y, dtype=object))
+    labels = np.asarray(y) if hasattr(y, "__array__") else np.array(y, dtype=object)
+    if labels.ndim != 1 or labels.dtype.kind not in "biuf":  # the check takes longer than mapping a few rows
+        labels = column_or_1d(labels)
     if labels.dtype.kind == "f":
         has_label = ~np.isnan(labels)
     elif labels.dtype.kind == "O":

@@ -133,6 +133,14 @@ class BaseRace(Part):
 
     # -- learning
 
+    def prepare(self, rows: Features) -> None:
+        """Compute the features that candidates ask for when they learn rows."""
+        for model in self.models:
+            if model.values is not None:
+                rows.cells(model.scales)
+            if model.linear_values is not None:
+                rows.linear_part  # noqa: B018
+
     def learn_entrants(
         self,
         rows: Features,

@@ -29,7 +29,7 @@ from isokern.learners.parameters import check_class_weight
 from isokern.learners.race import Race
 from isokern.learners.row_answers import ClassAnswers, labelled_runs
 from isokern.learners.steps import CLASSIFIER_LOSSES, Steps
-from isokern.learners.targets import Weights, pass_orders, read_labels, read_weights, some
+from isokern.learners.targets import Weights, pass_orders, read_labels, read_weights
 from isokern.learners.warm_up import Batch, WarmUp
 from isokern.parts import need
 from isokern.progress import Bar
@@ -455,16 +455,15 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
 
         Candidates race in the first pass, and the winner alone goes on.
         """
-        n = len(labels)
+        n, batch = len(labels), Batch(rows, labels, weights)
         first = np.arange(n)[next(pass_orders(n, 1, rng, shuffle=self.shuffle))]
-        mean, usual = self._mean_weights(labels, weights)
         with self._pass("first pass", n) as bar:
-            for part in self._raced(first, mean, usual):
-                self._learn(rows, labels, weights, part, bar=bar)
+            for part in self._raced(first, *self._mean_weights(labels, weights)):
+                self._learn_in_order(batch, part, bar=bar)
         n_further = (self.n_passes - 1) * (LINEAR_PASSES if self._is_linear else 1)
         for k, order in enumerate(pass_orders(n, n_further, rng, shuffle=self.shuffle), start=2):
             with self._pass(f"pass {k} of {n_further + 1}", n) as bar:
-                self._learn(rows, labels, weights, np.arange(n)[order], is_new=False, bar=bar)
+                self._learn_in_order(batch, np.arange(n)[order], is_new=False, bar=bar)
 
     def fit_mapped(
         self, kernel: IsolationKernel, cells: Any, labels: NDArray[Any], weights: Weights, rng: np.random.RandomState
@@ -487,7 +486,6 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         rows: Any,
         labels: NDArray[Any],
         weights: Weights,
-        order: Any = None,
         *,
         is_new: bool = True,
         has_new: bool = False,
@@ -499,7 +497,7 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         ``is_new`` tells whether the rows are learned for the first time, ``has_new`` whether there may be new classes.
         ``answers`` receives what is predicted for each row before it is learned, ``bar`` how many are learned.
         """
-        steps, n, begin = Steps.of(self), len(labels) if order is None else len(order), 0
+        steps, n, begin = Steps.of(self), len(labels), 0
         while begin < n:
             self._narrow()
             learned, end = self.learned_, min(begin + min(BLOCK, self.learned_.until_narrowed), n)
@@ -507,9 +505,8 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
                 learned = self._meeting(labels[begin : begin + 1])
                 end = begin + int(np.argmin([*np.isin(labels[begin:end], learned.book.labels), False]))
             learned = learned.writable()
-            which = slice(begin, end) if order is None else order[begin:end]
-            rows_of = rows[which], labels[which], some(weights, which)
-            learned.learn(*rows_of, steps, class_weight=self.class_weight, is_new=is_new, answers=answers)
+            block = Batch(rows, labels, weights).some(slice(begin, end))
+            learned.learn(*block, steps, class_weight=self.class_weight, is_new=is_new, answers=answers)
             self._commit(learned)
             if bar is not None:
                 bar.advance(end - begin)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import wraps
 from itertools import chain
 from threading import Lock, RLock
@@ -36,10 +37,16 @@ def blocks(n: int) -> Iterator[slice]:
     return (slice(begin, min(begin + BLOCK, n)) for begin in range(0, n, BLOCK))
 
 
-def ahead(items: Iterator[Item]) -> Iterator[Item]:
-    """Yield items; a thread computes the next one while the caller works with the last."""
+def ahead(items: Iterator[Item], n: int, threads: int) -> Iterator[Item]:
+    """Yield n items; if there are several threads, one computes the next item while the caller works with the last."""
     with ThreadPoolExecutor(1) as thread:
-        coming = thread.submit(next, items, None)
+        coming = None
+        if n > 1 and threads != 1:
+            with suppress(RuntimeError):  # the system starts no more threads
+                coming = thread.submit(next, items, None)
+        if coming is None:
+            yield from items
+            return
         while (item := coming.result()) is not None:
             coming = thread.submit(next, items, None)
             yield item
@@ -108,15 +115,25 @@ def twin(part: Any, memory: _core.Memory | None = None) -> tuple[Any, Copies]:
     ``memory`` is where to take large arrays from.
     """
     copied, copies = private(part), []
+    made: dict[int, NDArray[Any]] = {}
     for name in part.in_place:
         array = getattr(part, name)
         if array is not None:
-            if memory is not None and array.nbytes >= _LARGE:
-                vars(copied)[name] = memory.empty_like(array)
-            else:
-                vars(copied)[name] = np.empty_like(array, subok=False)
-            copies.append((vars(copied)[name], array))
+            whole = array if array.flags.c_contiguous else array.base  # tables that take turns in it are copied at once
+            if id(whole) not in made:
+                own = None if memory is None or whole.nbytes < _LARGE else memory.empty_like(whole)
+                made[id(whole)] = np.empty_like(whole, subok=False) if own is None else own
+                copies.append((made[id(whole)], whole))
+            vars(copied)[name] = _same_part(made[id(whole)], array, whole)
     return copied, copies
+
+
+def _same_part(of: NDArray[Any], array: NDArray[Any], whole: NDArray[Any]) -> NDArray[Any]:
+    """Return the view of an array that another array is of ``whole``."""
+    if array is whole:
+        return of
+    begin, first = (one.__array_interface__["data"][0] for one in (array, whole))
+    return np.ndarray(array.shape, array.dtype, of, begin - first, array.strides)
 
 
 def twins(model: Any, *parts: Any) -> list[Any]:

@@ -143,6 +143,8 @@ class Features:
         return self.table.shape[0] if self.which is None else len(self.which)
 
     def __getitem__(self, rows: Any) -> Features:
+        if isinstance(rows, slice) and rows.indices(len(self)) == (0, len(self), 1):
+            return self  # with all that has been computed
         known = np.arange(len(self)) if self.which is None and isinstance(rows, slice) else self.which
         which = rows if known is None else known[rows]
         renewals = ()

@@ -104,8 +104,7 @@ class NumberRace(BaseRace, NumberScores):
         ``answers`` receives the leader's predictions for each block before its rows are learned.
         """
         for part in blocks(len(targets)):
-            some_rows = rows if len(targets) == len(targets[part]) else rows[part]
-            predictions = self._learn_block(some_rows, targets[part], some(weights, part), steps, is_new)
+            predictions = self._learn_block(rows[part], targets[part], some(weights, part), steps, is_new)
             if answers is not None:
                 answers.append(predictions)
 

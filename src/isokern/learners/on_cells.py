@@ -22,7 +22,7 @@ from isokern.learners.as_forest import as_forest
 from isokern.learners.base_race import BaseRace
 from isokern.learners.candidates import candidates_of, fit_stages, grows, kernel_choice
 from isokern.learners.column_weights import chosen_weights
-from isokern.learners.commits import BLOCK, commit, one_view
+from isokern.learners.commits import BLOCK, ahead, blocks, commit, one_view
 from isokern.learners.features import Features
 from isokern.learners.growth import FIRST_ROWS, MOST_CELLS, FirstRows, Growth, Heirs, first_cells
 from isokern.learners.kernel_source import REFITTED, KernelSource, check_same_map, draw_seed, share_starts
@@ -110,6 +110,20 @@ class OnCells:
                     tell(self, f"race after {end:,} rows: {self.learned_.standing}")
                 begin = end
         yield order[begin:]
+
+    def _learn_in_order(self, batch: Batch, order: NDArray[np.intp], **how: Any) -> None:
+        """Learn mapped rows in an order, block by block; the next block is fetched while one is learned."""
+        parts = list(blocks(len(order)))
+
+        def fetched() -> Iterator[Batch]:
+            for part in parts:
+                block = batch.some(order[part])
+                if isinstance(self.learned_, BaseRace):
+                    self.learned_.prepare(block.table)
+                yield block
+
+        for block in ahead(fetched(), len(parts), n_threads(self.n_jobs)):
+            self._learn(*block, **how)
 
     @contextmanager
     def _pass(self, name: str, n: int) -> Iterator[Bar]:

@@ -110,7 +110,7 @@ class Race(BaseRace, ClassScores):
         for part in blocks(len(labels)):
             numbers = self.book.numbers(labels[part])
             factors = self.book.row_factors(numbers, some(weights, part), class_weight)
-            some_rows = rows if len(numbers) == len(labels) else rows[part]
+            some_rows = rows[part]
             begun = None if answers is None else answers.begin(self, numbers)
             renewals = [self._renewal(renewal, numbers, class_weight) for renewal in some_rows.renewals]
             before = self._learn_block(some_rows, numbers, factors, steps.loss, renewals=renewals, is_new=is_new)

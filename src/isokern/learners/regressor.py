@@ -24,7 +24,7 @@ from isokern.learners.parameters import check_non_negative, check_quantiles
 from isokern.learners.residuals import Residuals
 from isokern.learners.row_answers import labelled_runs
 from isokern.learners.steps import REGRESSOR_LOSSES, Steps, quantiles_of
-from isokern.learners.targets import Weights, pass_orders, read_outputs, read_weights, some
+from isokern.learners.targets import Weights, pass_orders, read_outputs, read_weights
 from isokern.learners.warm_up import Batch, WarmUp
 from isokern.parts import need
 from isokern.progress import Bar, tell
@@ -340,19 +340,19 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
 
     def _learn_passes(self, rows: Any, targets: Any, weights: Weights, rng: np.random.RandomState) -> None:
         """Learn validated and mapped rows: candidates race in the first pass, and the winner alone goes on."""
-        n, is_racing = len(targets), isinstance(self.learned_, NumberRace)
+        n, batch, is_racing = len(targets), Batch(rows, targets, weights), isinstance(self.learned_, NumberRace)
         n_held = _n_held(n) if self.n_passes == "auto" and is_racing else 0
         first = np.arange(n)[next(pass_orders(n, 1, rng, shuffle=self.shuffle))]
         learned, held = first[: n - n_held], first[n - n_held :]
         with self._pass("first pass", len(learned)) as bar:
             for part in self._raced(learned, *_mean_weights(weights)):
-                self._learn(rows, targets, weights, part, bar=bar)
+                self._learn_in_order(batch, part, bar=bar)
         if n_held:
-            self._learn_while_better(Batch(rows, targets, weights), learned, held, rng)
+            self._learn_while_better(batch, learned, held, rng)
         n_further = 0 if self.n_passes == "auto" else int(self.n_passes) - 1
         for k, order in enumerate(pass_orders(n, n_further, rng, shuffle=self.shuffle), start=2):
             with self._pass(f"pass {k} of {n_further + 1}", n) as bar:
-                self._learn(rows, targets, weights, np.arange(n)[order], is_new=False, bar=bar)
+                self._learn_in_order(batch, np.arange(n)[order], is_new=False, bar=bar)
 
     def fit_mapped(
         self, kernel: IsolationKernel, cells: Any, targets: Any, weights: Weights, rng: np.random.RandomState
@@ -371,7 +371,7 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         for order in pass_orders(len(learned), most - 1, rng, shuffle=self.shuffle):
             before, error_before = self.learned_.snapshot(), error
             with Bar(self, f"pass {n_done + 1} of at most {most}", len(learned)) as bar:
-                self._learn(*batch, learned[order], is_new=False, bar=bar)
+                self._learn_in_order(batch, learned[order], is_new=False, bar=bar)
             error = self.learned_.error(*test, steps)
             tell(self, f"pass {n_done + 1}: error of {error:.4f} on held-out rows, {error_before:.4f} before")
             if error > error_before:
@@ -381,28 +381,26 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
             if error > (1.0 - _LEAST_GAIN) * error_before:
                 break
         for k in range(n_done):
-            self._learn(*batch, held, is_new=k == 0)
+            self._learn_in_order(batch, held, is_new=k == 0)
 
     def _learn(
         self,
         rows: Any,
         targets: Any,
         weights: Weights,
-        order: Any = None,
         *,
         is_new: bool = True,
         answers: Any = None,
         bar: Bar | None = None,
     ) -> None:
         """Learn rows block by block: in place in one step, or in a copy of the state that is then committed."""
-        steps, n, begin = Steps.of(self), len(targets) if order is None else len(order), 0
+        steps, n, begin = Steps.of(self), len(targets), 0
         while begin < n:
             self._narrow()
             end = min(begin + min(BLOCK, self.learned_.until_narrowed), n)
             learned = self.learned_.writable()
-            which = slice(begin, end) if order is None else order[begin:end]
-            rows_of = rows[which], targets[which], some(weights, which)
-            learned.learn(*rows_of, steps, is_new=is_new, answers=answers)
+            block = Batch(rows, targets, weights).some(slice(begin, end))
+            learned.learn(*block, steps, is_new=is_new, answers=answers)
             self._commit(learned)
             if bar is not None:
                 bar.advance(end - begin)

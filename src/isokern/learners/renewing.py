@@ -170,7 +170,7 @@ class Renewing(OnCells):
         """Learn rows block by block; the map of a block is prepared while the one before it is learned."""
         parts = list(blocks(len(batch.targets)))
         prepared = self._prepared(batch.some(part) for part in parts)
-        for block in ahead(prepared) if len(parts) > 1 and n_threads(self.n_jobs) != 1 else prepared:
+        for block in ahead(prepared, len(parts), n_threads(self.n_jobs)):
             self._learn_block(block, **how)
 
     def _prepared(self, batches: Iterator[Batch]) -> Iterator[Block]:

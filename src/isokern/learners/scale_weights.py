@@ -31,6 +31,7 @@ Table = NDArray[np.float64]
 _TABLES = ("values", "squares", "linear_values", "linear_squares")
 _ROWS_PER_LOCK = 8192  # scored before a writer may go on
 _LARGEST_FOLD = 2**28  # bytes of a folded table
+_INNER_CACHES = 2**20  # bytes of weights that they hold
 
 
 @dataclass(eq=False)
@@ -79,7 +80,9 @@ class ScaleWeights(Part):
             np.zeros((size, n_columns), dtype=np.float32) if size and (k % 2 == 0 or is_adagrad) else None
             for k, size in enumerate(sizes)
         ]
-        if tables[1] is not None and first_square > 0.0:  # zeros take no memory until rows touch them
+        if tables[1] is not None and tables[0].nbytes > _INNER_CACHES:  # as in _side_by_side, but not touched yet
+            tables[:2] = np.zeros((n_cells, 2, n_columns), dtype=np.float32).swapaxes(0, 1)
+        if tables[1] is not None and first_square > 0.0:
             tables[1].fill(first_square)
         return cls(scales, schedule, rate, **dict(zip(_TABLES, tables, strict=True)), loss=loss)
 
@@ -211,7 +214,7 @@ class ScaleWeights(Part):
         """Replace the weights by a table like ``current``; the number of rows learned stays."""
         n_cells = 0 if self.values is None else len(self.values)
         if self.values is not None:
-            self.values = weights[:n_cells].astype(np.float32)
+            self.values, self.squares = _side_by_side(weights[:n_cells].astype(np.float32), self.squares)
         if self.linear_values is not None:
             self.linear_values = weights[n_cells:].astype(np.float32)
         self._fold = None
@@ -223,6 +226,7 @@ class ScaleWeights(Part):
         for name, table in zip(_TABLES, self.tables(), strict=True):
             factor = np.float32(1.0) if name.endswith("squares") else signs
             tables.append(None if table is None else np.ascontiguousarray(table[:, change.columns] * factor))
+        tables[:2] = _side_by_side(*tables[:2])
         return replace(self, **dict(zip(_TABLES, tables, strict=True)), clock=Clock.of(self.clock))
 
     def grown(self, heirs: Heirs) -> Self:
@@ -231,6 +235,7 @@ class ScaleWeights(Part):
             return self
         values = heirs.take(self.scales, self.values)
         squares = None if self.squares is None else heirs.take(self.scales, self.squares, SQUARES_SHARE)
+        values, squares = _side_by_side(values, squares)
         return replace(self, values=values, squares=squares)
 
     def check(self) -> None:
@@ -278,6 +283,17 @@ class ScaleWeights(Part):
         names = ("rounds", "n_support", "n_rows")
         counts = {name: int(np.rint(shares @ [float(getattr(part.clock, name)) for part in parts])) for name in names}
         return replace(first, **dict(zip(_TABLES, tables, strict=True)), clock=Clock(**counts))
+
+
+def _side_by_side(values: Any, squares: Any) -> tuple[Any, Any]:
+    """Return the weights of cells and their squares, large ones as views of one array.
+
+    There, an update of a cell touches one cache line instead of two, which takes most of its time.
+    """
+    if squares is None or values.nbytes <= _INNER_CACHES:
+        return values, squares
+    both = np.stack([values, squares], axis=1)
+    return both[:, 0], both[:, 1]
 
 
 class Fold:
