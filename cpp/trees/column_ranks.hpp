@@ -25,7 +25,9 @@ class ColumnRanks {
             page = static_cast<std::int32_t>(words_.size() / kPageWords);
             words_.resize(words_.size() + kPageWords);
         }
-        words_[place(column)].bits |= bit(column);
+        std::uint64_t &bits = words_[place(column)].bits;
+        if (!(bits & bit(column))) // a store would delay the next load of the word
+            bits |= bit(column);
     }
 
     // Numbers the columns. Call it once, after the last column has been added.
@@ -41,6 +43,18 @@ class ColumnRanks {
     }
 
     std::int32_t size() const { return size_; }
+
+    // All columns that have been added, ascending.
+    std::vector<std::int32_t> columns() const {
+        std::vector<std::int32_t> all;
+        all.reserve(static_cast<std::size_t>(size_));
+        for (std::size_t p = 0; p < pages_.size(); ++p)
+            for (std::int64_t k = 0; pages_[p] != 0 && k < kPageWords; ++k)
+                for (std::uint64_t bits = words_[pages_[p] * kPageWords + k].bits; bits != 0; bits &= bits - 1)
+                    all.push_back(static_cast<std::int32_t>(static_cast<std::int64_t>(p) * kPageColumns + 64 * k) +
+                                  std::countr_zero(bits));
+        return all;
+    }
 
     // The column's number, or -1 if it has none.
     std::int32_t find(std::int32_t column) const {

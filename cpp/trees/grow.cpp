@@ -118,8 +118,7 @@ template <class Sample> class Grower {
         take(rows);
         std::stable_sort(points_.begin(), points_.end(),
                          [&](std::int32_t a, std::int32_t b) { return leaves[a] < leaves[b]; });
-        note_places(0, static_cast<std::int32_t>(points_.size()));
-        slots_.resize(static_cast<std::size_t>(sample_.n_slots()));
+        slots_.resize(static_cast<std::size_t>(sample_.n_slots()) + 1);
         const std::vector<std::int64_t> depths = max_depth_ < 0 ? std::vector<std::int64_t>() : tree_.depths();
         for (std::size_t begin = 0, end = 0; begin < points_.size(); begin = end) {
             const std::int32_t leaf = leaves[points_[begin]];
@@ -149,6 +148,7 @@ template <class Sample> class Grower {
 
     // Grows a leaf depth first, from a stack of nodes.
     void grow_leaf(Node leaf) {
+        sample_.isolate(points_of(leaf));
         leaf.n_slots = sample_.list_slots(points_of(leaf), slots_.data());
         put(leaf);
         while (!waiting_.empty()) {
@@ -162,12 +162,11 @@ template <class Sample> class Grower {
         sample_.take(rows);
         points_.resize(rows.size());
         std::iota(points_.begin(), points_.end(), 0);
-        place_.resize(rows.size());
-        values_.resize(rows.size());
-        right_.resize(rows.size());
     }
 
-    Points points_of(const Node &node) const { return {points_.data() + node.begin, points_.data() + node.end}; }
+    std::span<std::int32_t> points_of(const Node &node) {
+        return {points_.data() + node.begin, points_.data() + node.end};
+    }
 
     bool is_leaf(const Node &node) const {
         return node.n_points() == 1 || (max_depth_ >= 0 && node.depth >= max_depth_);
@@ -188,7 +187,7 @@ template <class Sample> class Grower {
         Draws draws(node.key);
         if (!choose_slot(node, draws))
             return make_leaf(node);
-        const std::int32_t middle = partition(node.begin, node.end, sides_at_);
+        const std::int32_t middle = node.begin + sample_.divide(points_of(node), sides_at_);
         const std::int32_t left = tree_.add_node(middle - node.begin);
         tree_.add_node(node.end - middle);
         tree_.split[node.index] = split_;
@@ -208,10 +207,12 @@ template <class Sample> class Grower {
 
     // Draws a slot that is not constant in the node, by rejection, and a split; false if there is none.
     //   changed: the node's list (constant slots, and those of weight 0, are deleted)
-    //   out: slot_, split_; values_ of the node's points, which go left if below sides_at_
+    //   out: slot_, split_; the values that the sample has read of the node's points, which go left if below sides_at_
     bool choose_slot(Node &node, Draws &draws) {
         std::int32_t *slots = slots_.data() + node.first_slot;
-        while (node.n_slots > 0) {
+        for (int n_draws = 1; node.n_slots > 0; ++n_draws) {
+            if (n_draws % kAhead == 0)
+                fetch_ahead({slots, static_cast<std::size_t>(node.n_slots)}, draws);
             const auto k = draws.below(static_cast<std::uint64_t>(node.n_slots));
             slot_ = slots[k];
             const double weight = column_weights_ ? column_weights_[sample_.column(slot_)] : 1.0;
@@ -224,15 +225,21 @@ template <class Sample> class Grower {
         return false;
     }
 
+    // Fetches the slots of the next draws into the cache, as if all were rejected: after some rejections, more follow.
+    void fetch_ahead(std::span<const std::int32_t> slots, Draws draws) const {
+        std::int32_t next[kAhead];
+        for (std::size_t k = 0; k < kAhead; ++k)
+            next[k] = slots[draws.below(std::max(slots.size(), k + 1) - k)];
+        sample_.fetch(next);
+    }
+
     bool choose_split(const Node &node, Draws &draws) {
-        const Points points = points_of(node);
         if constexpr (kIsMixed) {
-            sample_.gather(slot_, points, values_.data());
-            sides_at_ = 0.5; // values_ become 0 or 1
-            return sample_.is_categorical(slot_) ? choose_categories(points.size(), draws)
-                                                 : choose_number(points.size(), draws);
+            const auto values = sample_.read(slot_, points_of(node));
+            sides_at_ = 0.5; // values become 0 or 1
+            return sample_.is_categorical(slot_) ? choose_categories(values, draws) : choose_number(values, draws);
         } else {
-            const auto range = sample_.gather(slot_, points, place_.data(), values_.data());
+            const auto range = sample_.read(slot_, points_of(node));
             if (!(range.lower < range.upper))
                 return false;
             split_ = sides_at_ = split_between(range.lower, range.upper, draws.unit());
@@ -242,38 +249,36 @@ template <class Sample> class Grower {
 
     // A split of numbers, some of which may be missing: these go with most of the others. If all of the others are
     // equal, it parts them from the missing.
-    bool choose_number(std::size_t n, Draws &draws) {
+    template <class Value> bool choose_number(std::span<Value> values, Draws &draws) {
         constexpr double kInfinity = std::numeric_limits<double>::infinity();
         Range<double> range{kInfinity, -kInfinity};
         std::size_t n_missing = 0;
-        for (std::size_t k = 0; k < n; ++k) {
-            range.include(values_[k]); // NaN changes nothing
-            n_missing += std::isnan(values_[k]);
+        for (const Value value : values) {
+            range.include(value); // NaN changes nothing
+            n_missing += std::isnan(value);
         }
         const bool is_constant = !(range.lower < range.upper);
-        if (is_constant && (n_missing == 0 || n_missing == n))
+        if (is_constant && (n_missing == 0 || n_missing == values.size()))
             return false;
         split_ = is_constant ? kInfinity : split_between(range.lower, range.upper, draws.unit());
-        const auto n_left = std::count_if(values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(n),
-                                          [&](auto value) { return value < split_; });
-        missing_right_ = is_constant || 2 * static_cast<std::size_t>(n_left) <= n - n_missing;
-        for (std::size_t k = 0; k < n; ++k)
-            values_[k] = std::isnan(values_[k]) ? missing_right_ : !(values_[k] < split_);
+        const auto n_left = std::count_if(values.begin(), values.end(), [&](Value value) { return value < split_; });
+        missing_right_ = is_constant || 2 * static_cast<std::size_t>(n_left) <= values.size() - n_missing;
+        for (Value &value : values)
+            value = std::isnan(value) ? missing_right_ : !(value < split_);
         return true;
     }
 
     // A seed whose hash sends categories to both sides. Half of all seeds part two categories, so a column of which
     // none of kMostTries does so is taken for constant.
-    bool choose_categories(std::size_t n, Draws &draws) {
+    template <class Value> bool choose_categories(std::span<Value> values, Draws &draws) {
         constexpr int kMostTries = 64;
-        const auto values = std::span(values_).first(n);
-        if (std::all_of(values.begin(), values.end(), [&](auto value) { return value == values[0]; }))
+        if (std::all_of(values.begin(), values.end(), [&](Value value) { return value == values[0]; }))
             return false;
         for (int k = 0; k < kMostTries; ++k) {
             const auto seed = static_cast<std::uint32_t>(draws.next() >> 32);
-            const auto is_right = [&](auto value) { return category_goes_right(category_code(value), seed); };
+            const auto is_right = [&](Value value) { return category_goes_right(category_code(value), seed); };
             if (std::all_of(values.begin(), values.end(),
-                            [&, first = is_right(values[0])](auto value) { return is_right(value) == first; }))
+                            [&, first = is_right(values[0])](Value value) { return is_right(value) == first; }))
                 continue;
             split_ = seed;
             std::transform(values.begin(), values.end(), values.begin(), is_right);
@@ -295,7 +300,7 @@ template <class Sample> class Grower {
     // Gives a node that still refers to its parent's list one of its own, behind it.
     void list_slots(Node &node) {
         const std::int64_t parents = std::exchange(node.first_slot, node.first_slot + node.n_slots);
-        const auto end = static_cast<std::size_t>(node.first_slot + node.n_slots);
+        const auto end = static_cast<std::size_t>(node.first_slot + node.n_slots) + 1;
         if (slots_.size() < end)
             slots_.resize(end);
         std::int32_t *slots = slots_.data() + node.first_slot;
@@ -313,27 +318,7 @@ template <class Sample> class Grower {
         return n_stored < node.n_slots;
     }
 
-    // Stable partition of points_[begin .. end) by values_ < split; returns where the right side begins. Without a
-    // branch, which the CPU could not predict: each point is written to both sides, and only one side advances.
-    std::int32_t partition(std::int32_t begin, std::int32_t end, double split) {
-        std::int32_t middle = begin, n_right = 0;
-        for (std::int32_t k = begin; k < end; ++k) {
-            const bool is_left = values_[k - begin] < split;
-            points_[middle] = right_[n_right] = points_[k];
-            middle += is_left;
-            n_right += !is_left;
-        }
-        std::copy_n(right_.begin(), n_right, points_.begin() + middle);
-        note_places(begin, end);
-        return middle;
-    }
-
-    void note_places(std::int32_t begin, std::int32_t end) {
-        if constexpr (Sample::kLooksAtPlaces)
-            for (std::int32_t k = begin; k < end; ++k)
-                place_[points_[k]] = k;
-    }
-
+    static constexpr std::size_t kAhead = 16; // draws that are prepared together
     static constexpr std::uint64_t kLeftKey = 0x8CB92BA72F3D8DD7u, kRightKey = 0xD1B54A32D192ED03u;
 
     Sample sample_;
@@ -343,9 +328,6 @@ template <class Sample> class Grower {
     std::vector<Node> waiting_;
     std::vector<std::int32_t> slots_;  // the lists of the nodes on the stack
     std::vector<std::int32_t> points_; // the sample's places; those of a node are contiguous and ascending
-    std::vector<std::int32_t> place_;  // the inverse of points_
-    std::vector<typename Sample::Number> values_;
-    std::vector<std::int32_t> right_;
     std::int32_t slot_ = 0;
     double split_ = 0.0, sides_at_ = 0.0;
     bool missing_right_ = false;

@@ -12,12 +12,13 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <vector>
 
-#include "common/column_numbers.hpp"
 #include "common/rows.hpp"
 #include "common/threads.hpp"
+#include "trees/column_ranks.hpp"
 
 namespace isokern {
 
@@ -94,9 +95,7 @@ template <class Value> class NonzeroColumns {
 // no more than copying few.
 template <class Value> class DenseSample {
   public:
-    using Number = Value;
     using Shared = NonzeroColumns<Value>;
-    static constexpr bool kLooksAtPlaces = false;
 
     DenseSample(const DenseRows<Value> &rows, const Shared &nonzero)
         : rows_(rows), nonzero_(nonzero), seen_(static_cast<std::size_t>(nonzero.n_words())) {}
@@ -105,6 +104,8 @@ template <class Value> class DenseSample {
         sample_ = sample;
         n_stored_.resize(sample.size());
         words_.resize(sample.size() * seen_.size());
+        values_.resize(sample.size());
+        right_.resize(sample.size());
         for (std::size_t p = 0; p < sample.size(); ++p) {
             n_stored_[p] = nonzero_.count(sample[p]);
             std::copy_n(nonzero_.words(sample[p]), seen_.size(), words_.begin() + p * seen_.size());
@@ -132,23 +133,43 @@ template <class Value> class DenseSample {
         return n;
     }
 
-    // values[k] = the value of points[k] in the slot's column; returns the range of values. If the bits say that all
-    // are zero, no value is read or written: the range is then [0, 0], and the caller rejects the slot.
-    Range<Value> gather(std::int32_t slot, Points points, const std::int32_t *, Value *values) const {
+    // Reads the values of a node's points in the slot's column; returns their range. If the bits say that all are zero,
+    // no value is read: the caller rejects the slot.
+    Range<Value> read(std::int32_t slot, Points points) {
         const std::uint64_t *word = words_.data() + slot / 64, bit = std::uint64_t{1} << slot % 64;
         if (std::none_of(points.begin(), points.end(),
                          [&](std::int32_t point) { return (word[point * seen_.size()] & bit) != 0; }))
             return {Value(0), Value(0)};
         Range<Value> range{value(points[0], slot), value(points[0], slot)};
         for (std::size_t k = 0; k < points.size(); ++k)
-            range.include(values[k] = value(points[k], slot));
+            range.include(values_[k] = value(points[k], slot));
         return range;
     }
+
+    // Stable partition of the points that were read last: those below the split come first; returns their number.
+    // Without a branch, which the CPU could not predict: each point is written to both sides, and only one side
+    // advances.
+    std::int32_t divide(std::span<std::int32_t> points, double split) {
+        std::int32_t n_left = 0, n_right = 0;
+        for (std::size_t k = 0; k < points.size(); ++k) {
+            const bool is_left = values_[k] < split;
+            points[n_left] = right_[n_right] = points[k];
+            n_left += is_left;
+            n_right += !is_left;
+        }
+        std::copy_n(right_.begin(), n_right, points.begin() + n_left);
+        return n_left;
+    }
+
+    void isolate(Points) {} // CsrSample has work to do here
+    void fetch(std::span<const std::int32_t>) const {}
 
   protected:
     Value value(std::int32_t point, std::int32_t slot) const {
         return rows_.values[sample_[point] * rows_.n_columns + slot];
     }
+
+    std::vector<Value> values_; // of a node's points in one column
 
   private:
     const DenseRows<Value> &rows_;
@@ -157,6 +178,7 @@ template <class Value> class DenseSample {
     std::vector<std::int32_t> n_stored_;
     std::vector<std::uint64_t> words_; // the sample's bit sets, copied from nonzero_ by point
     std::vector<std::uint64_t> seen_;  // bit set of the columns that are listed already
+    std::vector<std::int32_t> right_;  // scratch of divide
 };
 
 // Dense rows with missing values or categories. Values of categorical columns are codes, 0 if missing.
@@ -172,44 +194,50 @@ template <class Value> class MixedSample : public DenseSample<Value> {
 
     bool is_categorical(std::int32_t slot) const { return is_categorical_[slot]; }
 
-    // values[k] = the value of points[k] in the slot's column
-    void gather(std::int32_t slot, Points points, Value *values) const {
+    // The values of a node's points in the slot's column. The caller replaces them by those that `divide` compares.
+    std::span<Value> read(std::int32_t slot, Points points) {
+        const auto values = std::span(this->values_).first(points.size());
         for (std::size_t k = 0; k < points.size(); ++k)
             values[k] = this->value(points[k], slot);
         if (is_categorical(slot))
-            std::replace_if(values, values + points.size(), [](Value value) { return std::isnan(value); }, Value(0));
+            std::replace_if(values.begin(), values.end(), [](Value value) { return std::isnan(value); }, Value(0));
+        return values;
     }
 
   private:
     const std::vector<bool> &is_categorical_;
 };
 
-// CSR rows are copied, by point (entries_) and by slot (slot_points_, slot_values_). Methods as in DenseSample.
+// CSR rows are listed by point (point_slots_) and by slot (slot_points_, slot_values_). Methods as in DenseSample. A
+// column of text is zero in most points, so `read` finds the others, and `divide` moves those among them that leave the
+// zeros. Slots are numbered in the order of columns.
 template <class Value> class CsrSample {
   public:
-    using Number = double;
     struct Shared {};
-    static constexpr bool kLooksAtPlaces = true;
 
     CsrSample(const CsrRows<Value> &rows, const Shared &) : rows_(rows) {}
 
     void take(RowNumbers sample) {
-        columns_.clear();
-        entries_.clear();
-        point_starts_.assign(1, 0);
-        ColumnNumbers slots;
-        for (const std::int64_t row : sample) {
-            for_each_nonzero(rows_, row, [&](std::int32_t column, double value) {
-                const std::int32_t slot = slots.number(column);
-                if (slot == n_slots())
-                    columns_.push_back(column);
-                entries_.push_back({column, slot, value});
-            });
-            point_starts_.push_back(static_cast<std::int64_t>(entries_.size()));
+        sample_ = sample;
+        std::int64_t n_stored = 0;
+        for (const std::int64_t row : sample)
+            n_stored += rows_.starts[row + 1] - rows_.starts[row];
+        point_slots_.resize(static_cast<std::size_t>(n_stored));
+        values_.resize(point_slots_.size());
+        if (rows_.n_columns < n_stored / 16) { // so few that each gets a slot; one without entries is never listed
+            columns_.resize(static_cast<std::size_t>(rows_.n_columns));
+            std::iota(columns_.begin(), columns_.end(), 0);
+            list_by_point([](std::int32_t column) { return column; });
+        } else {
+            const ColumnRanks ranks = rank_columns();
+            columns_ = ranks.columns();
+            list_by_point([&](std::int32_t column) { return ranks.find(column); });
         }
         list_by_slot();
-        seen_.assign(columns_.size(), 0);
-        n_lists_ = 0;
+        is_listed_.assign(columns_.size() / 64 + 1, 0);
+        node_.assign(sample.size(), 0);
+        n_nodes_ = 0;
+        found_.resize(sample.size() + 1);
     }
 
     std::int32_t n_slots() const { return static_cast<std::int32_t>(columns_.size()); }
@@ -218,89 +246,182 @@ template <class Value> class CsrSample {
 
     std::int32_t list_slots(Points points, std::int32_t *slots) {
         std::int32_t n = 0;
-        ++n_lists_;
         for (const std::int32_t point : points)
             for (std::int64_t k = point_starts_[point]; k < point_starts_[point + 1]; ++k) {
-                const std::int32_t slot = entries_[k].slot;
-                if (seen_[slot] != n_lists_) {
-                    seen_[slot] = n_lists_;
-                    slots[n++] = slot;
-                }
+                const std::int32_t slot = slots[n] = point_slots_[k];
+                std::uint64_t &word = is_listed_[slot / 64];
+                n += !(word >> slot % 64 & 1);
+                word |= std::uint64_t{1} << slot % 64;
             }
+        for (std::int32_t k = 0; k < n; ++k)
+            is_listed_[slots[k] / 64] = 0;
         return n;
     }
 
-    Range<double> gather(std::int32_t slot, Points points, const std::int32_t *place, double *values) const {
-        write_values(slot, points, place, values);
-        Range<double> range{values[0], values[0]};
-        for (std::size_t k = 1; k < points.size(); ++k)
-            range.include(values[k]);
+    Range<double> read(std::int32_t slot, Points points) {
+        find(slot, points);
+        const double first = n_found_ < std::ssize(points) ? 0.0 : *found_[0].value;
+        Range<double> range{first, first};
+        for (std::int32_t k = 0; k < n_found_; ++k)
+            range.include(*found_[k].value);
         return range;
+    }
+
+    // Those among the points found that do not go with the zeros leave the node; the others close the gaps.
+    std::int32_t divide(std::span<std::int32_t> points, double split) {
+        const bool is_zero_left = 0.0 < split;
+        const std::int32_t node = node_[points[0]];
+        std::int32_t n_leaving = 0;
+        ++n_nodes_;
+        for (std::int32_t k = 0; k < n_found_; ++k) { // without a branch, which the CPU could not predict
+            const bool leaves = (*found_[k].value < split) != is_zero_left;
+            found_[n_leaving] = found_[k];
+            n_leaving += leaves;
+            node_[found_[k].point] = leaves ? n_nodes_ : node;
+        }
+        const auto n = static_cast<std::int32_t>(points.size());
+        const auto close_gaps = [&](auto points) {
+            for (std::int32_t k = 0, to = 0; k < n; ++k) {
+                const std::int32_t point = points[to] = points[k];
+                to += node_[point] == node;
+            }
+        };
+        is_zero_left ? close_gaps(points.begin()) : close_gaps(points.rbegin());
+        const std::int32_t n_left = is_zero_left ? n - n_leaving : n_leaving, first = is_zero_left ? n_left : 0;
+        for (std::int32_t k = 0; k < n_leaving; ++k)
+            points[first + k] = found_[k].point;
+        return n_left;
+    }
+
+    // Makes the points those of one node.
+    void isolate(Points points) {
+        ++n_nodes_;
+        for (const std::int32_t point : points)
+            node_[point] = n_nodes_;
+    }
+
+    // Fetches the entries of slots, which will probably be read, into the cache.
+    void fetch(std::span<const std::int32_t> slots) const {
+        for (const std::int32_t slot : slots)
+            __builtin_prefetch(slot_points_.data() + slot_starts_[slot]);
     }
 
   private:
     struct Entry {
-        std::int32_t column;
-        std::int32_t slot;
-        double value;
+        std::int32_t point;
+        const Value *value;
     };
 
-    //  values[k] = the value of points[k] in the slot's column
-    // Few points: binary search for the column in each. Many points: scan the slot's entries; place[p] -
-    // place[points[0]] is the position of point p among `points`, if it is one of them, because a node's points are
-    // contiguous.
-    void write_values(std::int32_t slot, Points points, const std::int32_t *place, double *values) const {
-        const auto n_points = static_cast<std::int64_t>(points.size());
+    // found_ = the node's points that are not zero in the slot's column, ascending
+    // Many points: scan the slot's entries for those of the node. Few points: binary search for the slot in each.
+    void find(std::int32_t slot, Points points) {
+        n_found_ = 0;
         const std::int64_t begin = slot_starts_[slot], end = slot_starts_[slot + 1];
-        if (end - begin > 4 * n_points) {
-            for (std::int64_t k = 0; k < n_points; ++k)
-                values[k] = look_up(points[k], columns_[slot]);
+        if (end - begin > kFewPoints * std::ssize(points)) {
+            for (const std::int32_t point : points)
+                if (const Value *value = look_up(point, slot))
+                    found_[n_found_++] = {point, value};
             return;
         }
-        std::fill_n(values, n_points, 0.0);
-        const std::int32_t first = place[points[0]];
-        for (std::int64_t k = begin; k < end; ++k) {
-            const std::int64_t at = place[slot_points_[k]] - first;
-            if (at >= 0 && at < n_points)
-                values[at] = slot_values_[k];
+        const std::int32_t node = node_[points[0]];
+        for (std::int64_t k = begin; k < end; ++k) { // without a branch: kept only if it is in the node
+            found_[n_found_] = {slot_points_[k], slot_values_.data() + k};
+            n_found_ += node_[slot_points_[k]] == node;
         }
     }
 
-    // Transposes entries_ by counting sort: slot_starts_, slot_points_ and slot_values_ list each slot's entries.
-    void list_by_slot() {
-        slot_starts_.assign(columns_.size() + 1, 0);
-        for (const Entry &entry : entries_)
-            ++slot_starts_[entry.slot + 1];
-        for (std::size_t s = 0; s < columns_.size(); ++s)
-            slot_starts_[s + 1] += slot_starts_[s];
-        slot_points_.resize(entries_.size());
-        slot_values_.resize(entries_.size());
-        std::vector<std::int64_t> next(slot_starts_.begin(), slot_starts_.end() - 1);
-        for (std::size_t point = 0; point + 1 < point_starts_.size(); ++point)
-            for (std::int64_t k = point_starts_[point]; k < point_starts_[point + 1]; ++k) {
-                const std::int64_t at = next[entries_[k].slot]++;
-                slot_points_[at] = static_cast<std::int32_t>(point);
-                slot_values_[at] = entries_[k].value;
-            }
+    // Numbers the columns that the sample stores.
+    ColumnRanks rank_columns() const {
+        ColumnRanks ranks(rows_.n_columns);
+        for (std::size_t point = 0; point < sample_.size(); ++point) {
+            fetch_rows(point);
+            for (std::int64_t k = rows_.starts[sample_[point]]; k < rows_.starts[sample_[point] + 1]; ++k)
+                ranks.add(rows_.columns[k]);
+        }
+        ranks.number();
+        return ranks;
     }
 
-    // A point's value in a column, by binary search.
-    double look_up(std::int32_t point, std::int32_t column) const {
-        const auto begin = entries_.begin() + point_starts_[point], end = entries_.begin() + point_starts_[point + 1];
-        const auto found =
-            std::lower_bound(begin, end, column, [](const Entry &entry, std::int32_t c) { return entry.column < c; });
-        return found != end && found->column == column ? found->value : 0.0;
+    // Copies the sample: point_starts_, point_slots_ and values_ list each point's entries.
+    template <class SlotOf> void list_by_point(SlotOf slot_of) {
+        point_starts_.assign(1, 0);
+        std::int32_t *slot = point_slots_.data();
+        Value *to = values_.data();
+        for (std::size_t point = 0; point < sample_.size(); ++point) {
+            fetch_rows(point);
+            for_each_nonzero(rows_, sample_[point], [&](std::int32_t column, double value) {
+                *slot++ = slot_of(column);
+                *to++ = static_cast<Value>(value);
+            });
+            point_starts_.push_back(slot - point_slots_.data());
+        }
     }
+
+    // Transposes the sample by counting sort: slot_starts_, slot_points_ and slot_values_ list each slot's entries.
+    // kSlots slots at a time, so that what is written to at random stays in the cache.
+    void list_by_slot() {
+        slot_points_.resize(point_slots_.size());
+        slot_values_.resize(point_slots_.size());
+        slot_starts_.assign(columns_.size() + 1, 0);
+        next_.assign(point_starts_.begin(), point_starts_.end());
+        std::int64_t from[kSlots];
+        for (std::int32_t first = 0; first < n_slots(); first += kSlots) {
+            const std::int32_t end = std::min(first + kSlots, n_slots());
+            for (std::size_t point = 0; point < sample_.size(); ++point)
+                for (std::int64_t k = next_[point]; k < point_starts_[point + 1] && point_slots_[k] < end; ++k)
+                    ++slot_starts_[point_slots_[k] + 1];
+            for (std::int32_t slot = first; slot < end; ++slot) {
+                from[slot - first] = slot_starts_[slot];
+                slot_starts_[slot + 1] += slot_starts_[slot];
+            }
+            for (std::size_t point = 0; point < sample_.size(); ++point) {
+                std::int64_t k = next_[point];
+                for (; k < point_starts_[point + 1] && point_slots_[k] < end; ++k) {
+                    const std::int64_t at = from[point_slots_[k] - first]++;
+                    slot_points_[at] = static_cast<std::int32_t>(point);
+                    slot_values_[at] = values_[k];
+                }
+                next_[point] = k;
+            }
+        }
+    }
+
+    // A point's value in a slot's column, by binary search; null if it is zero.
+    const Value *look_up(std::int32_t point, std::int32_t slot) const {
+        const auto end = point_slots_.begin() + point_starts_[point + 1];
+        const auto found = std::lower_bound(point_slots_.begin() + point_starts_[point], end, slot);
+        return found != end && *found == slot ? values_.data() + (found - point_slots_.begin()) : nullptr;
+    }
+
+    // Fetches rows that are read soon into the cache.
+    void fetch_rows(std::size_t point) const {
+        constexpr std::size_t kAhead = 8;
+        if (point + 2 * kAhead < sample_.size())
+            __builtin_prefetch(rows_.starts + sample_[point + 2 * kAhead]);
+        if (point + kAhead < sample_.size()) {
+            const std::int64_t start = rows_.starts[sample_[point + kAhead]];
+            __builtin_prefetch(rows_.columns + start);
+            __builtin_prefetch(rows_.values + start);
+        }
+    }
+
+    static constexpr std::int64_t kFewPoints = 32;  // entries that are scanned in the time of one binary search
+    static constexpr std::int32_t kSlots = 1 << 14; // transposed together; about half a megabyte of text
 
     const CsrRows<Value> &rows_;
-    std::vector<std::int32_t> columns_; // slot -> column
-    std::vector<Entry> entries_;
-    std::vector<std::int64_t> point_starts_;
+    RowNumbers sample_;
+    std::vector<std::int32_t> columns_; // slot -> column, ascending
+    std::vector<std::int32_t> point_slots_;
+    std::vector<std::int64_t> point_starts_, next_;
+    std::vector<Value> values_;
     std::vector<std::int64_t> slot_starts_;
     std::vector<std::int32_t> slot_points_;
-    std::vector<double> slot_values_;
-    std::vector<std::int32_t> seen_; // slot -> the number of the call of list_slots that listed it last
-    std::int32_t n_lists_ = 0;
+    std::vector<Value> slot_values_;
+    std::vector<std::uint64_t> is_listed_; // bit set of the slots that list_slots has listed
+    std::vector<std::int32_t> node_;       // point -> a number that only the points of its node have
+    std::int32_t n_nodes_ = 0;
+    std::vector<Entry> found_; // has room for one more than the sample
+    std::int32_t n_found_ = 0;
 };
 
 } // namespace isokern
