@@ -482,3 +482,16 @@ def test_an_invalid_number_of_user_defined_cells_is_an_error(n_cells, X):
 def test_parameters_that_do_not_fit_a_user_defined_partitioning_are_an_error(own, options, message, X):
     with pytest.raises(ValueError, match=message):
         IsolationKernel(own, **options).fit(X)
+
+
+@pytest.mark.parametrize("n_columns", [50, 40_000])  # every column has a number of its own, or only those in use
+def test_trees_grow_alike_on_sparse_and_dense_rows_with_stored_zeros_and_negative_values(n_columns):
+    rng = np.random.default_rng(4)
+    n, n_stored = 300, 45 if n_columns == 50 else 120
+    columns = np.stack([np.sort(rng.choice(n_columns, n_stored, replace=False)) for _ in range(n)])
+    values = rng.integers(-2, 3, size=columns.shape).astype(np.float32)
+    shape = (n, n_columns)
+    X = sparse.csr_array((values.ravel(), columns.ravel(), np.arange(0, values.size + 1, n_stored)), shape=shape)
+    kernel = IsolationKernel("tree", 5, 256, random_state=0)
+    cells = kernel.fit(X.toarray()).apply(X)
+    np.testing.assert_array_equal(kernel.fit(X).apply(X), cells)
