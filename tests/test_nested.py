@@ -107,10 +107,13 @@ def test_a_late_map_is_drawn_when_first_applied_and_then_equals_a_fitted_one():
 
 
 def test_only_several_voronoi_maps_of_few_cells_are_shared():
-    assert can_share(IsolationKernel("voronoi"), 5, [4, 8])
-    assert not can_share(IsolationKernel("tree"), 5, [4, 8])
-    assert not can_share(IsolationKernel("voronoi"), 2, [4])
-    assert not can_share(IsolationKernel("voronoi"), 5, [4, 2**17])
+    table = np.zeros((100, 2))
+    assert can_share(IsolationKernel("voronoi"), table, 5, [4, 8])
+    assert not can_share(IsolationKernel("tree"), table, 5, [4, 8])
+    assert not can_share(IsolationKernel("voronoi"), table, 2, [4])
+    assert not can_share(IsolationKernel("voronoi"), table, 5, [4, 2**17])
+    assert not can_share(IsolationKernel("voronoi"), np.zeros((100_000, 2)), 5, [4, 8])
+    assert can_share(IsolationKernel("voronoi"), np.zeros((100_000, 100)), 5, [4, 8])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

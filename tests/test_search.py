@@ -72,6 +72,11 @@ def test_results_equal_those_of_a_grid_search(options, n_classes):
     check_against_grid_search(*make_rows(120, n_classes), **options)
 
 
+def test_voronoi_maps_of_many_rows_are_searched_one_by_one_with_the_same_results(monkeypatch):
+    monkeypatch.setattr("isokern.learners.nested._MANY_ROWS", 100)
+    check_against_grid_search(*make_rows(120, 2), partitioning="voronoi")
+
+
 @pytest.mark.parametrize("rates", [[0.5, 2.0], [0.1, "auto", 5]], ids=str)
 def test_learning_rates_are_combined_with_every_number_of_cells(rates):
     model = check_against_grid_search(*make_rows(120, 3), rates=rates)

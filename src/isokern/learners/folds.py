@@ -90,7 +90,7 @@ def map_folds(
 ) -> Iterator[list[Callable[[], MappedPart]]]:
     """Yield for each fold a list of functions, one per number of cells, that return the mapped part."""
     members = [clone(kernel).set_params(n_cells=n_cells) for n_cells in sizes]
-    if not can_share(kernel, len(splits), sizes):
+    if not can_share(kernel, table, len(splits), sizes):
         for train, test in splits:
             rows = table[train], table[test]
             yield [functools.partial(_map_alone, member, *rows, is_categorical) for member in members]
@@ -125,7 +125,7 @@ class Folds:
         self._base, self._rows, self._splits, self._sizes = base, rows, splits, sizes
         self._rng = check_random_state(base.random_state)
         kernel = KernelSource(base).unfitted(self._rng)
-        self._is_shared = can_share(kernel, len(splits) + 1, sizes)
+        self._is_shared = can_share(kernel, rows.table, len(splits) + 1, sizes)
         everything = np.arange(len(rows.targets)), np.arange(0)
         parts = [*splits, everything] if self._is_shared else splits
         self._maps = map_folds(kernel, rows.table, parts, sizes, base.is_categorical_)
