@@ -50,7 +50,7 @@ def summary(records: Sequence[Record]) -> Any:
             numbers = settings.BATCH_PUBLISHED.get(method, {})
             theirs = [numbers.get(key, {}).get(dataset) for key in ("seconds", "accuracy")]
             _draw_pair(panel, _known(ours), _known(theirs), method, marker)
-        panel.set(title=label(dataset, found[0]["source"] if found else None), xscale="log")
+        panel.set(title=label(dataset, found[0]["source"] if found else "published"), xscale="log")
         plotting.plain(panel)
     plotting.shared_legend(figure, panels)
     figure.suptitle("Accuracy against CPU seconds of training and testing. Filled: measured here. Hollow: published.")
