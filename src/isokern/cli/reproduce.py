@@ -19,6 +19,7 @@ from isokern.experiments import Result, runner
 from isokern.experiments.experiment import Cell, is_stopped
 from isokern.experiments.plan import is_used, make_plan
 from isokern.experiments.report import OUTCOMES, write_report
+from isokern.experiments.searches import searches_file
 from isokern.experiments.worker import Worker
 
 _files, _how_much = panel("Files"), panel("How much")
@@ -72,6 +73,8 @@ def reproduce(
     chosen = [experiments.find(one) for one in (experiments.NAMES if name == "all" else [name])]
     if name == "all":
         chosen = [experiment for experiment in chosen if is_used(experiment, plan)]
+    if fresh:
+        searches_file(Path(out)).unlink(missing_ok=True)
     done: list[Result] = []
     options = {"fresh": fresh, "only_report": report_only}
     try:

@@ -33,6 +33,7 @@ class Plan:
     n_seeds: int = 1  # each cell runs with seeds 0, 1, ...; tables show the mean and the range
     time_limit: float = 120.0  # CPU seconds per cell
     folder: Path | None = None  # where the data sets are; None means as in ``load_dataset``
+    searches: Path | None = None  # the file that keeps searches; None keeps nothing
 
     @property
     def is_quick(self) -> bool:

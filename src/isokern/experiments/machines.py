@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,10 @@ from isokern import IKSVC, IsolationKernel, _core
 from isokern.checks import n_threads
 from isokern.data.catalogue import Dataset
 from isokern.experiments import settings
-from isokern.experiments.experiment import Plan
+from isokern.experiments.experiment import Cell, Plan
 from isokern.experiments.measuring import Stopwatch, load_rows
 from isokern.experiments.methods import search_rows
+from isokern.experiments.searches import recall
 from isokern.kernels import NamedKernel, gamma_from_data, gamma_from_psi
 from isokern.rows import core_rows
 
@@ -117,11 +117,17 @@ def laplacian_psi(data: Dataset, plan: Plan, seed: int) -> int:
     return candidates[int(np.argmax(scores))]
 
 
-@cache  # several cells and both experiments need it
-def isolation_choice(source: str, plan: Plan, seed: int) -> tuple[int, float]:
+def isolation_choice(cell: Cell, plan: Plan) -> tuple[int, float]:
     """Return psi and C with which the machine on Voronoi cells is the most accurate: psi with C = 1, then C."""
-    data = load_rows({"dataset": source, "seed": seed}, plan)
+    data, seed = load_rows(cell, plan), cell["seed"]
     X, y = search_rows(data.X_train, data.y_train, plan)
+    ranges = [list(settings.N_CELLS_SEARCHED[plan.scale]), list(settings.COSTS_SEARCHED[plan.scale])]
+    search = {"dataset": cell["dataset"], "seed": seed, "method": "IK_a-SVM", "candidates": ranges}
+    found = recall(search, y, plan, lambda: dict(zip(("psi", "C"), _isolation_search(X, y, plan, seed), strict=True)))
+    return found["psi"], found["C"]
+
+
+def _isolation_search(X: Any, y: NDArray[np.int64], plan: Plan, seed: int) -> tuple[int, float]:
     folds = StratifiedKFold(settings.N_FOLDS)
     n_least = min(len(train) for train, _ in folds.split(X, y))
     sizes = [psi for psi in settings.N_CELLS_SEARCHED[plan.scale] if psi <= n_least]

@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 from isokern.experiments import settings
 from isokern.experiments.experiment import Cell, Plan
-from isokern.experiments.measuring import Stopwatch
+from isokern.experiments.searches import recall
 from isokern.learners import (
     AdaptiveIKClassifier,
     AdaRakerClassifier,
@@ -66,7 +66,7 @@ def choose(name: str, X: Any, y: Any, plan: Plan, cell: Cell) -> tuple[dict[str,
     Both are empty if the method has no parameter; the time is empty if there is only one candidate, and for psi on
     generated rows.
     """
-    method, watch = METHODS[name], Stopwatch()
+    method = METHODS[name]
     if method.searched is None:
         return {}, {}
     if method.searched == "n_cells" and cell["dataset"] in settings.GENERATED:
@@ -75,8 +75,10 @@ def choose(name: str, X: Any, y: Any, plan: Plan, cell: Cell) -> tuple[dict[str,
     candidates = ranges[method.searched][plan.scale]
     if len(candidates) == 1:
         return {method.searched: candidates[0]}, {}
-    search = _search(method, candidates, cell["seed"]).fit(*search_rows(X, y, plan, is_slow=method.is_slow))
-    return dict(search.best_params_), watch.seconds("cv_")
+    X, y = search_rows(X, y, plan, is_slow=method.is_slow)
+    search = {"dataset": cell["dataset"], "seed": cell["seed"], "method": name, "candidates": candidates}
+    found = recall(search, y, plan, lambda: {"best": _search(method, candidates, cell["seed"]).fit(X, y).best_params_})
+    return found["best"], {"cv_seconds": found["cv_seconds"]}
 
 
 def search_rows(X: Any, y: Any, plan: Plan, *, is_slow: bool = False) -> tuple[Any, Any]:

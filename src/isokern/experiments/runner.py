@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from isokern.experiments.experiment import Cell, Experiment, Plan, Record, Resul
 from isokern.experiments.plan import available, is_used
 from isokern.experiments.records import Records
 from isokern.experiments.report import write
+from isokern.experiments.searches import searches_file
 from isokern.experiments.settings import SEEDS_SECONDS
 from isokern.experiments.worker import StoppedError, Worker
 
@@ -33,12 +35,13 @@ def run(
 
     The file ``records.jsonl`` there keeps the records; ``fresh`` deletes it first. A cell with a record is not measured
     again unless it was stopped; after a timeout, only with a larger time limit. Seeds after the first are left out if
-    the first took long. With ``only_report``, nothing is measured. A ``worker`` that several experiments share reads
-    samples of the data once.
+    the first took long. With ``only_report``, nothing is measured. All experiments of ``out`` share their searches. A
+    ``worker`` that several experiments share reads samples of the data once.
     """
     if not is_used(experiment, plan):
         known, got = one_of(experiment.datasets), ", ".join(plan.datasets or ())
         raise ValueError(f"datasets must include one of {experiment.name}'s: {known}; got {got}.")
+    plan = replace(plan, searches=None if out is None else searches_file(out))
     kept = Records(None if out is None else out / experiment.name / "records.jsonl", plan, fresh=fresh)
     cells, records, n_open = experiment.cells(plan), [], 0
     with nullcontext(worker) if worker else closing(Worker()) as measuring:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 from sklearn.kernel_approximation import AdditiveChi2Sampler
@@ -62,7 +62,7 @@ def _chi2_map(data: Dataset, cell: Cell, plan: Plan) -> Measurements:
 def _isolation(
     train: Callable[[IsolationKernel, Dataset, int, float], Measurements], data: Dataset, cell: Cell, plan: Plan
 ) -> Measurements:
-    psi, C = machines.isolation_choice(cell["source"], plan, cell["seed"])
+    psi, C = machines.isolation_choice(cell, plan)
     return {"psi": psi, "C": C, **train(voronoi_kernel(psi, cell["seed"]), data, cell["seed"], C)}
 
 
@@ -235,7 +235,9 @@ def _gpu_cells(plan: Plan) -> list[Cell]:
 
 def measure_gpu(cell: Cell, plan: Plan) -> Measurements:
     """Map training and test rows, then run IK_a-OGD; the paper's times include both."""
-    data, psi = load_rows(cell, plan), _ogd_psi(cell["source"], plan, cell["seed"])
+    data = load_rows(cell, plan)
+    chosen, _ = choose("IK_a-OGD", data.X_train, data.y_train, plan, cell)
+    psi = chosen["n_cells"]
     kernel = voronoi_kernel(psi, cell["seed"], _DEVICES[cell["method"]])
     watch = Stopwatch()
     mapped, mapping = map_rows(kernel, data)
@@ -250,13 +252,6 @@ def measure_gpu(cell: Cell, plan: Plan) -> Measurements:
         "n_train": len(data.y_train),
         "n_test": len(data.y_test),
     }
-
-
-@cache  # both devices need it
-def _ogd_psi(source: str, plan: Plan, seed: int) -> int:
-    data = load_rows({"dataset": source, "seed": seed}, plan)
-    chosen, _ = choose("IK_a-OGD", data.X_train, data.y_train, plan, {"dataset": source, "seed": seed})
-    return chosen["n_cells"]
 
 
 def _no_gpu_note(records: Sequence[Record], plan: Plan) -> list[str]:
