@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 from isokern import __version__, _core
+from isokern.system import processor
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "isotree", "faiss-cpu", "river", "pandas", "polars", "lightgbm", "shap")
 
@@ -41,7 +41,7 @@ def environment():
         "version": __version__,
         "commit": _commit(),
         "date": date.today().isoformat(),
-        "machine": f"{os.cpu_count()} cores of {_cpu()} with {_core.instruction_set()}",
+        "machine": f"{os.cpu_count()} cores of {processor()} with {_core.instruction_set()}",
         "load": round(os.getloadavg()[0], 2),
         "packages": {name: found for name in PACKAGES if (found := _installed(name))},
     }
@@ -58,13 +58,6 @@ def warn_if_busy(record):
     """Print a warning to standard error if the machine is busy."""
     if record["load"] > 0.5:
         print(f"The machine is busy (load {record['load']}): do not keep these results.", file=sys.stderr)
-
-
-def _cpu():
-    cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
-    names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
 
 
 def _commit():

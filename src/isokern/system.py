@@ -79,9 +79,16 @@ def check_pipes_are_inherited() -> None:
 
 
 def processor() -> str:
-    """Return the model of the processor, or its architecture where the system does not tell more."""
+    """Return the model of the processor, or its architecture where the system does not tell more.
+
+    Virtual machines often leave only the maker's name, so the numbers that x86 processors identify themselves by are
+    added: "AMD EPYC (family 26, model 2)".
+    """
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
+    except OSError:
         return platform.machine()
+    known = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    numbers = ", ".join(f"{key.split()[-1]} {known[key]}" for key in ("cpu family", "model") if key in known)
+    name = known.get("model name", platform.machine())
+    return f"{name} ({numbers})" if numbers else name
