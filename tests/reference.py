@@ -530,13 +530,24 @@ def standardised(table, is_categorical=None):
         numbers[:, is_categorical] = np.nan
     n_categorical = 0 if is_categorical is None else sum(is_categorical)
     present = ~np.isnan(numbers)
-    count = np.maximum(1, present.sum(axis=0))
-    mean = np.where(present, numbers, 0).sum(axis=0) / count
-    deviation = np.sqrt((np.where(present, numbers - mean, 0) ** 2).sum(axis=0) / count)
+    typical = present & np.stack([is_typical(column) for column in numbers.T], axis=1)
+    count = np.maximum(1, typical.sum(axis=0))
+    mean = np.where(typical, numbers, 0).sum(axis=0) / count
+    deviation = np.sqrt((np.where(typical, numbers - mean, 0) ** 2).sum(axis=0) / count)
     varies = deviation > 1e-12 * abs(mean)
     constant = 1 / np.sqrt(varies.sum() + n_categorical + 1)
     features = np.where(present & varies, (numbers - mean) / np.where(varies, deviation, 1), 0)
     return np.clip(features, -30, 30) * constant, constant
+
+
+def is_typical(column):
+    """Return which of up to 512 values are within 100 typical distances of their median."""
+    values = sorted(column[~np.isnan(column)])
+    if not values:
+        return np.zeros(len(column), dtype=bool)
+    distances = np.abs(column - values[len(values) // 2])
+    different = sorted(distances[distances > 0])
+    return distances <= (100 * different[len(different) // 2] if different else 0)
 
 
 def faded_errors(scores, numbers, n_classes, fade, row_weights=None):

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
+from sklearn.base import is_regressor
 
-from isokern import AdaptiveIKRegressor, IKOGDRegressor, IsolationKernel
+from isokern import IKSVC, AdaptiveIKClassifier, AdaptiveIKRegressor, IKOGDClassifier, IKOGDRegressor, IsolationKernel
+from isokern.learners.linear_term import LinearTerm
 from learning import every, same_model
 
 FEW = {"n_partitionings": 20, "random_state": 0}
@@ -218,3 +221,51 @@ def test_an_extreme_target_does_not_choose_the_columns_that_are_split():
     plain = IKOGDRegressor(**FEW).fit(X[:2000], y[:2000]).score(X[2000:], y[2000:])
     found = IKOGDRegressor(**FEW).fit(X[:2000], with_outliers(y, {9: 1e9})[:2000]).score(X[2000:], y[2000:])
     assert found > plain - 0.05
+
+
+# Features
+
+LINEAR = {
+    "classifier": IKOGDClassifier(linear=True, **FEW),
+    "regressor": IKOGDRegressor(linear=True, **FEW),
+    "machine": IKSVC(**FEW),
+    "adaptive classifier": AdaptiveIKClassifier(**FEW),
+    "adaptive regressor": AdaptiveIKRegressor(**FEW),
+}
+
+
+def make_linear(model):
+    """Return rows, and targets that a linear function of them tells."""
+    X = np.random.default_rng(0).normal(size=(2400, 5))
+    scores = X @ np.array([1.0, -2.0, 0.5, 1.0, 0.0])
+    return X, scores if is_regressor(model) else (scores > 0).astype(int)
+
+
+@pytest.mark.parametrize("size", [1e6, -1e30, 1e300])
+@pytest.mark.parametrize("rows", [[0], [200], [5, 900]], ids=str)
+@every("model", LINEAR)
+def test_an_extreme_row_does_not_end_the_linear_term(model, rows, size):
+    X, y = make_linear(model)
+    plain = fresh(model).fit(X[:1600], y[:1600]).score(X[1600:], y[1600:])
+    wild = X.copy()
+    wild[rows] = size
+    assert fresh(model).fit(wild[:1600], y[:1600]).score(X[1600:], y[1600:]) > plain - 0.04
+
+
+@pytest.mark.parametrize("size", [1e6, -1e30, 1e300])
+@pytest.mark.parametrize("row", [0, 40, 200])
+@pytest.mark.parametrize("name", ["classifier", "regressor"])
+def test_an_extreme_row_of_a_stream_does_not_end_the_linear_term(name, row, size):
+    model = LINEAR[name]
+    X, y = make_linear(model)
+    plain = fresh(model).partial_fit(X[:1600], y[:1600]).score(X[1600:], y[1600:])
+    X[row] = size
+    assert fresh(model).partial_fit(X[:1600], y[:1600]).score(X[1600:], y[1600:]) > plain - 0.04
+
+
+@pytest.mark.parametrize("size", [1e6, 1e300])
+def test_an_extreme_value_does_not_shrink_all_sparse_rows(size):
+    table = sparse.random_array((200, 50), density=0.2, rng=0, format="csr")
+    plain = LinearTerm.learn(table, None).factor
+    table.data[7] = size
+    np.testing.assert_allclose(LinearTerm.learn(table, None).factor, plain, rtol=0.01)
