@@ -613,10 +613,11 @@ def standardised_targets(y, weights, first=None):
 
 
 def centre_and_spread(targets):
-    """Return the median of targets, and the (upper) median of the distances to it that are not 0, or 0."""
-    centre = np.median(targets)
-    distances = sorted(distance for distance in np.abs(targets - centre) if distance > 0)
-    return centre, distances[len(distances) // 2] if distances else 0.0
+    """Return the median of targets, and the largest distance to it of those that are left without the farthest few."""
+    centre, n = np.median(targets), len(targets)
+    distances = sorted(np.abs(targets - centre))
+    n_few = n // 2 if n <= 256 else max(32768 // n, n // 1000)
+    return centre, distances[: n - n_few][-1]
 
 
 def _mean(counted):

@@ -17,10 +17,10 @@ from isokern.parts import Part, State, need, need_array
 Table = NDArray[np.float64]
 Limits = tuple[Table, Table]
 
-_REACH = 20.0  # spreads from the centre, beyond which ``within_limits`` cuts targets off
 # Rows of Moments.sums, see ``cpp/online/moments.hpp``: the sums behind mean and deviation, the limits, recent targets.
 _TOTAL, _MASS, _FIRST, _SQUARES, _N, _CENTRE, _SPREAD = range(7)
 _N_SUMS = 13
+_FEW_ROWS = 256  # the last batch that a growing map is drawn from; ``centres_and_spreads`` leaves out half of it
 _NOT_NEGATIVE = [_MASS, _SQUARES, _N, _SPREAD, 8, 10, 11, 12]
 
 
@@ -154,18 +154,17 @@ def _weights_within(targets: Table, weights: Weights, limits: Limits) -> Weights
 
 
 def centres_and_spreads(targets: Table) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the median of each output, and the median of the distances to it that are not 0, or 0.
+    """Return the median of each output, and the largest distance from it after those of the farthest targets.
 
-    Neither depends on how far less than half of the targets are. Zeros do not count, because they may be most targets.
+    These are half of a small batch, which tells little, but only 1 in 1,000 of a large one, so that large values that
+    are rare, but not single, are learned.
     """
-    centres = np.median(targets, axis=0)
-    distances = np.sort(np.abs(targets - centres), axis=0)
-    n_zero = (distances == 0.0).sum(axis=0)
-    middle = np.minimum((n_zero + len(targets)) // 2, len(targets) - 1)
-    return centres, np.take_along_axis(distances, middle[None], axis=0)[0]
+    centres, n = np.median(targets, axis=0), len(targets)
+    n_left_out = max(min(n // 2, _FEW_ROWS**2 // (2 * n)), n // 1000)
+    return centres, np.sort(np.abs(targets - centres), axis=0)[n - 1 - n_left_out]
 
 
 def within_limits(targets: Table) -> Table:
     """Return targets of which those far from all others are at a limit."""
-    centres, spreads = centres_and_spreads(targets)
-    return targets.clip(centres - _REACH * spreads, centres + _REACH * spreads)
+    nothing = np.zeros(len(targets))
+    return targets.clip(*Moments.begun(targets).next(targets, nothing).limits)
