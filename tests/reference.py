@@ -530,13 +530,24 @@ def standardised(table, is_categorical=None):
         numbers[:, is_categorical] = np.nan
     n_categorical = 0 if is_categorical is None else sum(is_categorical)
     present = ~np.isnan(numbers)
-    count = np.maximum(1, present.sum(axis=0))
-    mean = np.where(present, numbers, 0).sum(axis=0) / count
-    deviation = np.sqrt((np.where(present, numbers - mean, 0) ** 2).sum(axis=0) / count)
+    typical = present & np.stack([is_typical(column) for column in numbers.T], axis=1)
+    count = np.maximum(1, typical.sum(axis=0))
+    mean = np.where(typical, numbers, 0).sum(axis=0) / count
+    deviation = np.sqrt((np.where(typical, numbers - mean, 0) ** 2).sum(axis=0) / count)
     varies = deviation > 1e-12 * abs(mean)
     constant = 1 / np.sqrt(varies.sum() + n_categorical + 1)
     features = np.where(present & varies, (numbers - mean) / np.where(varies, deviation, 1), 0)
     return np.clip(features, -30, 30) * constant, constant
+
+
+def is_typical(column):
+    """Return which of up to 512 values are within 100 typical distances of their median."""
+    values = sorted(column[~np.isnan(column)])
+    if not values:
+        return np.zeros(len(column), dtype=bool)
+    distances = np.abs(column - values[len(values) // 2])
+    different = sorted(distances[distances > 0])
+    return distances <= (100 * different[len(different) // 2] if different else 0)
 
 
 def faded_errors(scores, numbers, n_classes, fade, row_weights=None):
@@ -569,17 +580,63 @@ def faded_losses(scores, targets, units, fade, row_weights=None, **loss):
     return total
 
 
-def standardised_targets(y, weights):
-    """Return (targets less the mean of those before them, standard deviations up to each row), by output."""
-    residuals, units = np.zeros(y.shape), np.ones(y.shape)
-    for r in range(len(y)):
-        if weights[:r].any():
-            residuals[r] = y[r] - np.average(y[:r], weights=weights[:r], axis=0)
-        if weights[: r + 1].any():
-            mean = np.average(y[: r + 1], weights=weights[: r + 1], axis=0)
-            units[r] = np.sqrt(np.average((y[: r + 1] - mean) ** 2, weights=weights[: r + 1], axis=0))
-        units[r] = np.where(units[r] > 0, units[r], np.where(residuals[r] != 0, abs(residuals[r]), 1.0))
-    return residuals, units
+def standardised_targets(y, weights, first=None):
+    """Return (targets less the mean of those before, deviations up to each row, whether targets are beyond limits).
+
+    Targets are those of one output; ``first`` is a first batch of them, which gives limits.
+    """
+    residuals, units, is_beyond = np.zeros(len(y)), np.ones(len(y)), np.zeros(len(y), dtype=bool)
+    centre, spread = (0.0, 0.0) if first is None else centre_and_spread(first)
+    counted, recent, lead = [], [], 0  # targets with their weights
+    for r, (target, weight) in enumerate(zip(y, weights, strict=True)):
+        reach = _reach(counted, centre, spread)
+        is_beyond[r] = abs(target - centre) > reach
+        value = np.clip(target, centre - reach, centre + reach)
+        if counted:
+            residuals[r] = value - _mean(counted)
+        if weight > 0:
+            if not counted and spread == 0:
+                centre = target
+            largest = np.mean([w for _, w in counted]) if counted and is_beyond[r] else np.inf
+            counted.append((value, min(weight, largest)))
+            if len(counted) == 16 and spread == 0:
+                spread = _rms(counted, _mean(counted))
+            lead = max(0, lead + (1 if is_beyond[r] else -1))
+            recent = [*recent, (target, weight)] if lead > 0 else []
+            if lead >= 16:
+                spread = _rms(recent, _mean(recent)) or _rms(counted, centre)
+                counted, centre, recent, lead = recent, _mean(recent), [], 0
+        units[r] = _rms(counted, _mean(counted)) if counted else 0.0
+        if units[r] == 0:
+            units[r] = abs(residuals[r]) or 1.0
+    return residuals, units, is_beyond
+
+
+def centre_and_spread(targets):
+    """Return the median of targets, and the largest distance to it of those that are left without the farthest few."""
+    centre, n = np.median(targets), len(targets)
+    distances = sorted(np.abs(targets - centre))
+    n_few = n // 2 if n <= 256 else max(32768 // n, n // 1000)
+    return centre, distances[: n - n_few][-1]
+
+
+def _mean(counted):
+    targets, weights = zip(*counted, strict=True)
+    return np.average(targets, weights=weights)
+
+
+def _rms(counted, centre):
+    targets, weights = zip(*counted, strict=True)
+    return np.sqrt(np.average((np.array(targets) - centre) ** 2, weights=weights))
+
+
+def _reach(counted, centre, spread):
+    """Return how far from the centre the limits are."""
+    n, n_first = len(counted), 1000 if spread > 0 else 0
+    if spread == 0 and (n < 16 or len({target for target, _ in counted}) == 1):
+        return np.inf
+    square = n * (20 * _rms(counted, centre)) ** 2 if counted else 0.0
+    return np.sqrt((square + n_first * (10 * spread) ** 2) / (n + n_first))
 
 
 def solve_svm(

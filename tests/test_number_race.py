@@ -32,8 +32,8 @@ def make_numbers(n_outputs=1):
 
 def begun(candidates, n_outputs, steps, features, fade=1.0):
     n_columns = max(n_outputs, len(steps.quantiles))
-    outputs = {"n_outputs": n_outputs, "n_columns": n_columns}
-    return NumberRace.begun(candidates, features.fitted, features.term, fade, **outputs)
+    columns = {"moments": Moments.none(n_outputs), "n_columns": n_columns}
+    return NumberRace.begun(candidates, features.fitted, features.term, fade, **columns)
 
 
 def standardised(y, weights, steps):

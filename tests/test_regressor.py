@@ -38,7 +38,7 @@ def test_weights_and_predictions_equal_the_reference(loss, schedule, average, sh
     model.partial_fit_cells(cells, y, row_weights if weighted else None)
     n_columns = 2 if loss == "quantile" else 1
     residuals, units = (
-        np.repeat(table, n_columns, axis=1) for table in reference.standardised_targets(y[:, None], row_weights)
+        np.repeat(column[:, None], n_columns, axis=1) for column in reference.standardised_targets(y, row_weights)[:2]
     )
     units = units if schedule == "adagrad" else None  # steps of a given size are taken as they are
     weights, _, n_support = reference.learn_online(

@@ -6,6 +6,8 @@
 #include "bindings/rules.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -17,6 +19,7 @@
 #include "common/recycler.hpp"
 #include "common/threads.hpp"
 #include "online/dual.hpp"
+#include "online/moments.hpp"
 #include "online/primal.hpp"
 
 namespace isokern::bindings {
@@ -208,6 +211,36 @@ bool are_cells(const CellsArgument &cells, const Vector<std::int64_t> &starts) {
         cells);
 }
 
+// Counts targets, n_rows x n_outputs, in their order. state has a row for each number of TargetMoments, and standard a
+// table for each one of StandardTarget; both have a column for each output.
+//   in: targets, row_weights (or null for 1)      changed: state      out: standard
+void count_targets(const Table<double> &targets, const OptionalVector &row_weights, const Output<double> &state,
+                   const nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu> &standard) {
+    constexpr std::size_t kNumbers = sizeof(TargetMoments) / sizeof(double),
+                          kTables = sizeof(StandardTarget) / sizeof(double);
+    const std::size_t n_rows = targets.shape(0), n = targets.shape(1);
+    if (state.shape(0) != kNumbers || state.shape(1) != n || standard.shape(0) != kTables ||
+        standard.shape(1) != n_rows || standard.shape(2) != n)
+        throw std::invalid_argument("state and standard must have a column for each output.");
+    const double *weights = view(row_weights, static_cast<std::int64_t>(n_rows));
+    const nb::gil_scoped_release release;
+    for (std::size_t k = 0; k < n; ++k) {
+        std::array<double, kNumbers> numbers;
+        for (std::size_t i = 0; i < kNumbers; ++i)
+            numbers[i] = state.data()[i * n + k];
+        auto moments = std::bit_cast<TargetMoments>(numbers);
+        for (std::size_t r = 0; r < n_rows; ++r) {
+            const auto next = std::bit_cast<std::array<double, kTables>>(
+                next_target(moments, targets.data()[r * n + k], weights ? weights[r] : 1.0));
+            for (std::size_t i = 0; i < kTables; ++i)
+                standard.data()[(i * n_rows + r) * n + k] = next[i];
+        }
+        numbers = std::bit_cast<std::array<double, kNumbers>>(moments);
+        for (std::size_t i = 0; i < kNumbers; ++i)
+            state.data()[i * n + k] = numbers[i];
+    }
+}
+
 // Checks a clock that Python has stored, for example in a file.
 Clock make_clock(std::int64_t rounds, std::int64_t n_support, double scale, double scale_sum, std::int64_t n_rows) {
     const bool is_sound = rounds >= 0 && rounds <= kLargestRound && n_support >= 0 && n_support <= rounds &&
@@ -265,6 +298,8 @@ void register_online(nb::module_ &m) {
     m.def("score_primal", &score_primal, "cells"_a.noconvert(), "starts"_a.noconvert(), "values"_a.noconvert(),
           "sums"_a.noconvert().none(), "clock"_a, "naive"_a, "scores"_a.noconvert(), "threads"_a,
           "copies"_a.noconvert() = Copies());
+    m.def("count_targets", &count_targets, "targets"_a.noconvert(), "row_weights"_a.noconvert().none(),
+          "state"_a.noconvert(), "standard"_a.noconvert());
     m.def("copy_model", &copy_model, "clock"_a, "copies"_a.noconvert());
     m.def("copy_models", &copy_models, "guard"_a, "clocks"_a, "copies"_a.noconvert(), "threads"_a = 1);
     nb::class_<Memory>(m, "Memory")

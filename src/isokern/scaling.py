@@ -94,14 +94,14 @@ def _ordered(numbers: NDArray[Any]) -> NDArray[np.int64]:
     return bits ^ ((bits >> 63) & np.iinfo(np.int64).max)
 
 
-def fitted_scaler(scale: str, table: Any) -> Any:
-    """Fit scikit-learn's scaler of that name to a table, block by block."""
+def fitted_scaler(scale: str, table: Any, prepared: Callable[[Any], Any] = as_scipy) -> Any:
+    """Fit scikit-learn's scaler of that name to a table, block by block; ``prepared`` returns what counts of rows."""
     scaler = SCALERS[scale][0]()
     for _, rows in row_blocks(table):
         if isinstance(rows, CsrRows) and scale != "maxabs":
             raise ValueError(f'scale must be None or "maxabs" for sparse X, which must keep its zeros; got {scale!r}.')
         with _without_warnings():
-            scaler.partial_fit(as_scipy(rows))
+            scaler.partial_fit(prepared(rows))
     return scaler
 
 

@@ -23,6 +23,7 @@ from isokern import _core
 from isokern.checks import n_threads
 from isokern.fitted_map import draw_samples
 from isokern.learners.kernel_source import draw_seed
+from isokern.learners.moments import within_limits
 from isokern.partitionings import IsolationTrees
 from isokern.parts import Part, need, need_array
 from isokern.rows import core_rows
@@ -146,6 +147,7 @@ def _as_numbers(targets: NDArray[Any]) -> NDArray[np.float64]:
     if targets.ndim == 1:
         classes = np.unique(targets, return_inverse=True)[1] % _MOST_CLASSES
         return np.eye(classes.max() + 1)[classes]
+    targets = within_limits(targets)
     deviation = targets.std(axis=0)
     return (targets - targets.mean(axis=0)) / np.where(deviation > 0.0, deviation, 1.0)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from isokern.scaling import fitted_scaler
 
 _N_BUCKETS = 2**18  # weights of all categorical columns together
 _FEWEST_BUCKETS = 64  # of each
+_TYPICAL = 100.0  # medians of the distances to a column's median, beyond which values do not count in its statistics
+_LOOKED_AT = 512  # rows that tell this median
 _LARGEST = 30.0  # standardised values beyond count as this much, so that no row rules a weight for good
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # odd, of random bits: spreads the codes of categories
 
@@ -27,7 +29,8 @@ class LinearTerm(Part):
 
     Dense columns are standardised and missing numbers count as the mean; sparse rows are only divided, so that they
     stay sparse. A category has one of the weights that its column shares among all categories by a hash. A constant
-    makes the intercept. The statistics are those of the rows that the map was drawn from.
+    makes the intercept. The statistics are those of the rows that the map was drawn from, without values that are far
+    from all others of their column.
     """
 
     offset: NDArray[np.float64]  # by column; none for sparse rows, which are not centred
@@ -41,11 +44,12 @@ class LinearTerm(Part):
         d = table.shape[1]
         categorical = np.flatnonzero(is_categorical) if is_categorical is not None else np.empty(0, dtype=np.int64)
         if sparse.issparse(table):
-            largest = float(np.abs(table.data).max(initial=0.0)) or 1.0  # so that no square overflows
-            norm = largest * math.sqrt(2.0 * float(((table.data / largest) ** 2).sum()) / table.shape[0])
+            sizes = _typical_sizes(np.abs(table.data))
+            largest = float(sizes.max(initial=0.0)) or 1.0  # so that no square overflows
+            norm = largest * math.sqrt(2.0 * float(((sizes / largest) ** 2).sum()) / table.shape[0])
             return cls(np.empty(0), np.full(d, 1.0 / norm if norm > 0.0 else 0.0), categorical, math.sqrt(0.5))
         with np.errstate(over="ignore", invalid="ignore"):
-            scaler = fitted_scaler("standard", table)
+            scaler = fitted_scaler("standard", table, _Limits.of(table[:: 1 + table.shape[0] // _LOOKED_AT]).within)
             # Columns whose statistics overflow are left out, like constant ones, which scikit-learn divides by 1.
             varies = (np.sqrt(scaler.var_) == scaler.scale_) & np.isfinite(scaler.mean_) & np.isfinite(scaler.scale_)
         varies[categorical] = False
@@ -130,6 +134,40 @@ class LinearTerm(Part):
         ascends = np.diff(self.categorical, prepend=-1).min(initial=1) > 0
         need(ascends and self.categorical.max(initial=-1) < self.n_columns, "categorical must be ascending columns")
         need(0.0 < self.constant <= 1.0, "constant must be from 0 to 1")
+
+
+class _Limits(NamedTuple):
+    """Limits of the values that count in the statistics of dense columns."""
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, table: Any) -> Self:
+        """Return the limits that rows tell; NaN, which is none, for columns without different values."""
+        rows = core_rows(table, 0, table.shape[0]).astype(np.float64)  # type: ignore[union-attr]
+        centre = _middle(rows)
+        distances = np.abs(rows - centre)
+        reach = _TYPICAL * _middle(np.where(distances > 0.0, distances, np.nan))
+        return cls(centre - reach, centre + reach)
+
+    def within(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return rows with values beyond the limits missing."""
+        is_beyond = (rows < self.low) | (rows > self.high)
+        return np.where(is_beyond, rows.dtype.type(np.nan), rows) if is_beyond.any() else rows
+
+
+def _middle(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the upper median of each column, NaN for one without values."""
+    n = np.maximum(len(rows) - np.isnan(rows).sum(axis=0), 1)
+    return np.take_along_axis(np.sort(rows, axis=0), n[None] // 2, axis=0)[0]
+
+
+def _typical_sizes(sizes: NDArray[Any]) -> NDArray[Any]:
+    """Return the sizes of stored values without those far above all others."""
+    stored = np.sort(sizes[:: 1 + len(sizes) // _LOOKED_AT])
+    stored = stored[stored > 0.0]
+    return sizes[sizes / _TYPICAL <= stored[len(stored) // 2]] if len(stored) else sizes
 
 
 def _n_buckets(n_categorical: int) -> int:

@@ -55,12 +55,12 @@ class NumberRace(BaseRace, NumberScores):
         term: LinearTerm | None,
         fade: float,
         *,
-        n_outputs: int,
+        moments: Moments,
         n_columns: int,
     ) -> Self:
         """Return untrained candidates on the cells of a map; a single output may have a column for each quantile."""
         fields = untrained(candidates, n_columns, fitted, term, first_square=1.0)
-        return cls(moments=Moments.none(n_outputs), fade=fade, **fields)
+        return cls(moments=moments, fade=fade, **fields)
 
     def companions(self) -> list[Any]:
         """Return the other parts that are learned in place."""
@@ -110,7 +110,7 @@ class NumberRace(BaseRace, NumberScores):
 
     def _learn_block(self, rows: Features, targets: Table, factors: Weights, steps: Steps, is_new: bool) -> Table:
         n_columns = self.model.n_columns
-        standard = self.moments.next(targets, factors) if is_new else self.moments.again(targets)
+        standard = self.moments.next(targets, factors) if is_new else self.moments.again(targets, factors)
         values = standard.values(n_columns, standardised=steps.standardised)
         rules = [
             steps._replace(schedule=model.schedule, rate=model.rate).rule([0] * n_columns, is_new=is_new)
@@ -119,22 +119,20 @@ class NumberRace(BaseRace, NumberScores):
         scores = [np.empty((len(targets), n_columns)) for _ in self.models]
         renewals = [self._renewal(renewal, standard, steps) for renewal in rows.renewals]
         how: Any = {"copies": standard.copies, "is_new": is_new, "seen_from": [], "renewals": renewals}
-        return self.learn_entrants(rows, values, factors, rules, scores, **how).scores + standard.means
+        return self.learn_entrants(rows, values, standard.weights, rules, scores, **how).scores + standard.means
 
     def _renewal(self, renewal: Any, standard: Standard, steps: Steps) -> _core.Renewal:
         """Return the renewal of a tree along rows; mean and unit of its targets are those at its row."""
-        last = renewal.row - 1
-        shape = renewal.targets.shape
-        units = np.broadcast_to(standard.units[last], shape)
-        past = Standard(renewal.targets - standard.means[last], units, [], standard.means)
+        past = standard.at(renewal.row - 1, renewal.targets, renewal.weights)
         values = past.values(self.model.n_columns, standardised=steps.standardised)
-        return renewal.of(values, renewal.weights, square=1.0)
+        return renewal.of(values, past.weights, square=1.0)
 
     def error(self, rows: Features, targets: Table, weights: Weights, steps: Steps) -> float:
         """Return the leader's mean loss on rows that it has not learned, in the units of the race."""
-        residuals, units = self.moments.again(targets).values(self.model.n_columns, standardised=True)
+        standard = self.moments.again(targets, weights)
+        residuals, units = standard.values(self.model.n_columns, standardised=True)
         differences = (self.leader_scores(rows, []) - residuals) / units
-        return float(np.average(mean_error(differences, steps), weights=weights))
+        return float(np.average(mean_error(differences, steps), weights=standard.weights))
 
     # -- contract of isokern.parts
 

@@ -18,6 +18,7 @@ from isokern.learners.answers import check_method
 from isokern.learners.candidates import FADE, candidates_of, grows, has_linear_term
 from isokern.learners.commits import BLOCK, commit, one_at_a_time, one_view
 from isokern.learners.kernel_source import KernelSource, read_cells, take_columns
+from isokern.learners.moments import Moments
 from isokern.learners.number_race import NumberRace
 from isokern.learners.on_cells import NO_LINEAR_TERM, OnCells
 from isokern.learners.parameters import check_non_negative, check_quantiles
@@ -45,6 +46,10 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
     on both. Each row is predicted by all before they learn it, and the one with the least loss wins; see
     ``selection_``. ``fit`` makes as many passes as lower the loss on rows held out. Targets may have any offset and
     scale: their running standard deviation is the unit of errors and steps.
+
+    One extreme target cannot ruin a model. A row whose target is more than about 20 standard deviations from the others
+    (fewer in the first thousand rows) is not learned; if most targets of some rows are, the level or scale has changed,
+    and the model follows it after 16 rows.
 
     ``IKOGDRegressor(schedule="constant", average=True, n_passes=1)`` is the learner of the paper with another loss,
     averaged. With a given schedule of "constant" or "decaying", steps and ``epsilon`` are in units of the target.
@@ -82,7 +87,7 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
     Attributes
     ----------
     mean_ : float or ndarray of shape (n_outputs,)
-        Weighted mean of the targets so far.
+        Weighted mean of the targets so far; extreme ones count as less extreme, and it starts anew at a new level.
     learned_ : NumberRace or Residuals
         Learned state: the weights and the moments of the targets. Missing until the warm-up is over.
     selection_ : dict or None
@@ -191,7 +196,7 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         table = read_rows(self, X, reset=True, kernel=KernelSource(self).kernel)
         targets, weights = self.read_targets(y, table), read_weights(sample_weight, table)
         rng = check_random_state(self.random_state)
-        self._begin_on(table, targets, rng, fade=1.0)
+        self._begin_on(table, targets, Moments.begun(targets), rng, fade=1.0)
         self._learn_passes(self._mapped(table), targets, weights, rng)
         return self
 
@@ -295,7 +300,7 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         if has_linear_term(self):
             raise ValueError(NO_LINEAR_TERM)
         take_columns(self, kernel)
-        self._begin(batch.targets, kernel, candidates_of(self), None, FADE)
+        self._begin(Moments.none(batch.targets.shape[1]), kernel, candidates_of(self), None, FADE)
         self._learn(*batch.some(slice(BLOCK))._replace(table=self._of_cells(known[:BLOCK])))
         rest = batch.some(slice(BLOCK, None))
         return rest._replace(table=self._of_cells(rest.table))
@@ -311,31 +316,38 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
             self.warm_up_ = held.holding(batch)
             return batch.some(slice(0))
         batch = held.followed_by(batch)
-        rng = check_random_state(self.random_state)
-        self._begin_on(batch.table[: n_initial or None], batch.targets, rng, fade=FADE, is_growing=grows(self))
+        rng, moments = check_random_state(self.random_state), Moments.begun(batch.targets[:n_initial])
+        first = batch.table[: n_initial or None]
+        self._begin_on(first, batch.targets, moments, rng, fade=FADE, is_growing=grows(self))
         return self._learn_first(batch, rng, answers)
 
     def _begin_on(
-        self, table: Any, targets: Any, rng: np.random.RandomState, *, fade: float, is_growing: bool = False
+        self,
+        table: Any,
+        targets: Any,
+        moments: Moments,
+        rng: np.random.RandomState,
+        *,
+        fade: float,
+        is_growing: bool = False,
     ) -> None:
         """Forget everything, draw the map from a table and start with zero weights."""
         n_columns = max(targets.shape[1], len(quantiles_of(self)))
-        self._begin(targets, *self._drawn(table, targets, n_columns, rng, is_growing=is_growing), fade)
+        self._begin(moments, *self._drawn(table, targets, n_columns, rng, is_growing=is_growing), fade)
 
     def _begin_again(self, batch: Batch, rng: np.random.RandomState) -> None:
         """Forget all rows, and draw a map that grows from a batch of them."""
-        self._begin_on(batch.table, batch.targets, rng, fade=FADE, is_growing=True)
+        moments = Moments.begun(batch.targets)
+        self._begin_on(batch.table, batch.targets, moments, rng, fade=FADE, is_growing=True)
 
-    def _begin(self, targets: Any, kernel: Any, candidates: Any, term: Any, fade: float) -> None:
+    def _begin(self, moments: Moments, kernel: Any, candidates: Any, term: Any, fade: float) -> None:
         """Forget everything and start with zero weights for the cells of a fitted kernel."""
-        n_outputs = targets.shape[1]
-        n_columns = max(n_outputs, len(quantiles_of(self)))
+        n_columns = max(moments.sums.shape[1], len(quantiles_of(self)))
         if candidates:
-            outputs = {"n_outputs": n_outputs, "n_columns": n_columns}
-            race = NumberRace.begun(candidates, kernel.map_, term, fade, **outputs)
+            race = NumberRace.begun(candidates, kernel.map_, term, fade, moments=moments, n_columns=n_columns)
             learned: Any = race.within(self.max_model_size)
         else:
-            learned = Residuals.begun(self, kernel.map_.starts, n_outputs, n_columns)
+            learned = Residuals.begun(self, kernel.map_.starts, moments, n_columns)
         commit(self, "warm_up_", "growth_", kernel_=kernel, learned_=learned, linear_term_=term)
 
     def _learn_passes(self, rows: Any, targets: Any, weights: Weights, rng: np.random.RandomState) -> None:
@@ -359,7 +371,7 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
     ) -> None:
         """Forget everything and learn rows whose cells are known, as ``fit`` does without a race."""
         outputs = targets.reshape(len(targets), -1)
-        self._begin(outputs, kernel, [], None, fade=1.0)
+        self._begin(Moments.begun(outputs), kernel, [], None, fade=1.0)
         self._learn_passes(cells, outputs, weights, rng)
 
     def _learn_while_better(self, batch: Batch, learned: Any, held: Any, rng: np.random.RandomState) -> None:
@@ -433,7 +445,7 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
             return np.zeros(max(held.targets.shape[1], len(quantiles_of(self))))
         if self.loss == "quantile":
             return _quantiles(held, quantiles_of(self))
-        return np.average(held.targets, weights=held.weights, axis=0)
+        return Moments.mean_of(held.targets, held.weights)
 
     @one_view
     def predict_cells(self, cells: ArrayLike) -> NDArray[np.float64]:
@@ -459,7 +471,7 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
             means = self.learned_.means
         else:
             held = self.warm_up_.joined()
-            means = np.average(held.targets, weights=held.weights, axis=0)
+            means = Moments.mean_of(held.targets, held.weights)
         return float(means[0]) if len(means) == 1 else means
 
     # -- checks

@@ -49,9 +49,9 @@ class Residuals(NumberScores):
     moments: Moments
 
     @classmethod
-    def begun(cls, learner: Any, starts: NDArray[np.int64], n_outputs: int, n_columns: int) -> Self:
+    def begun(cls, learner: Any, starts: NDArray[np.int64], moments: Moments, n_columns: int) -> Self:
         """Return the untrained state of a learner on the cells of a map."""
-        return cls(new_model(learner, starts, n_columns), Moments.none(n_outputs))
+        return cls(new_model(learner, starts, n_columns), moments)
 
     @property
     def means(self) -> NDArray[np.float64]:
@@ -76,11 +76,10 @@ class Residuals(NumberScores):
         """
         rule = steps.rule([0] * self.model.n_columns, is_new=is_new)
         for part in blocks(len(targets)):
-            factors = some(weights, part)
-            standard = self.moments.next(targets[part], factors)
+            standard = self.moments.next(targets[part], some(weights, part))
             values = standard.values(self.model.n_columns, standardised=steps.standardised)
             scores = None if answers is None else np.empty((len(values[0]), self.model.n_columns))
-            self.model.learn(cells[part], values, factors, rule, scores=scores, copies=standard.copies)
+            self.model.learn(cells[part], values, standard.weights, rule, scores=scores, copies=standard.copies)
             if answers is not None and scores is not None:
                 answers.append(scores + standard.means)
 
