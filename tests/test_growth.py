@@ -348,6 +348,18 @@ def test_a_stream_that_stops_growing_does_not_depend_on_its_split():
         assert state_of(feed(small, [1] * 70, X, y)) == state_of(whole)
 
 
+@pytest.mark.parametrize("make", [IKOGDClassifier, IKOGDRegressor])
+def test_rows_that_were_mapped_to_predict_them_give_the_same_model_also_where_the_map_grows(make):
+    X, y, weights = make_stream(1100)
+    by_rows, mapped_once = (make(**SMALL).partial_fit(X[:30], y[:30]) for _ in range(2))
+    for part in (slice(begin, begin + 130) for begin in range(30, 1100, 130)):
+        features = mapped_once.features(X[part])
+        assert np.array_equal(mapped_once.predict(features), by_rows.predict(X[part]))
+        mapped_once.partial_fit(features, y[part], sample_weight=weights[part])
+        by_rows.partial_fit(X[part], y[part], sample_weight=weights[part])
+    assert state_of(mapped_once) == state_of(by_rows)
+
+
 def test_growth_ends_and_the_rows_are_dropped(monkeypatch):
     monkeypatch.setattr(IKOGDClassifier, "_most_cells", FEW)
     X, y, _ = make_stream(1030)
