@@ -172,24 +172,11 @@ def test_renewed_trees_learn_what_their_numpy_twins_learn(threads, n_classes, sc
         _core.Renewal(row, tree * n_scales, past_cells[k], targets(past_y[k]), past_weights[k], 0.0)
         for k, (row, tree) in enumerate(past)
     ]
-    values, squares = np.zeros((2, starts[-1], columns), dtype=np.float32)
+    weights = np.zeros((starts[-1], 1 + (schedule == "adagrad"), columns), dtype=np.float32)
     scores = np.empty((n, columns))
-    is_adagrad = schedule == "adagrad"
     rule = _core.Rule("hinge", 0.0, schedule, 1.7, 0.0, [0] * columns, True)
     shares = np.ones(1, dtype=np.float32)
-    entrant = _core.Entrant(
-        cells,
-        starts,
-        shares,
-        values,
-        squares if is_adagrad else None,
-        None,
-        None,
-        rule,
-        _core.Clock(),
-        scores,
-        renewals,
-    )
+    entrant = _core.Entrant(cells, starts, shares, weights, None, None, rule, _core.Clock(), scores, renewals)
     _core.learn_scales(
         [entrant],
         None,
@@ -219,7 +206,7 @@ def test_renewed_trees_learn_what_their_numpy_twins_learn(threads, n_classes, sc
         places, shares, starts[-1], None, 0, signs(y, n_classes), **how
     )
     assert np.array_equal(scores, expected_scores)
-    assert np.array_equal(values, expected.w)
+    assert np.array_equal(weights[:, 0], expected.w)
 
 
 @pytest.mark.parametrize(
@@ -228,11 +215,11 @@ def test_renewed_trees_learn_what_their_numpy_twins_learn(threads, n_classes, sc
 def test_the_core_refuses_renewals_that_do_not_match(change):
     given = {"row": 1, "first": 2, "cells": np.zeros((3, 2), np.uint8), "targets": np.zeros(3, np.int32)}
     renewal = _core.Renewal(**given | change, row_weights=None, square=0.0)
-    values, scores = np.zeros((8, 1), np.float32), np.empty((2, 1))
+    weights, scores = np.zeros((8, 1, 1), np.float32), np.empty((2, 1))
     rule = _core.Rule("hinge", 0.0, "constant", 1.0, 0.0, [0], True)
     cells, starts = np.zeros((2, 4), np.uint8), np.arange(5) * 2
     shares = np.ones(1, np.float32)
-    entrant = _core.Entrant(cells, starts, shares, values, None, None, None, rule, _core.Clock(), scores, [renewal])
+    entrant = _core.Entrant(cells, starts, shares, weights, None, None, rule, _core.Clock(), scores, [renewal])
     with pytest.raises(ValueError, match="must"):
         _core.learn_scales(
             [entrant],
@@ -256,9 +243,9 @@ def monitored(errors):
     """Return the state of ADWIN after a single model of one cell has made errors at these rows, and the changes."""
     monitor, n = _core.new_monitor(), len(errors)
     rule = _core.Rule("hinge", 0.0, "constant", 1e-9, 0.0, [0], True)
-    values = np.full((2, 1), -0.5, dtype=np.float32)  # predicts the first class, and learns next to nothing
+    weights = np.full((2, 1, 1), -0.5, dtype=np.float32)  # predicts the first class, and learns next to nothing
     cells, shares, scores = np.zeros((n, 1), np.uint8), np.ones(1, np.float32), np.empty((n, 1))
-    entrant = _core.Entrant(cells, np.array([0, 2]), shares, values, None, None, None, rule, _core.Clock(), scores)
+    entrant = _core.Entrant(cells, np.array([0, 2]), shares, weights, None, None, rule, _core.Clock(), scores)
     targets = np.where(errors, 0, -1).astype(np.int32)
     guard, history = _core.Clock(), np.empty((1, n))
     _core.learn_scales([entrant], None, 0.0, targets, None, guard, [0, 0], 0.998, np.zeros(2), history, 1, [], monitor)

@@ -216,6 +216,13 @@ def test_each_row_is_mapped_once(n_rows, evaluate, delay, mapped_rows):
     assert sum(mapped_rows) == n_rows
 
 
+@pytest.mark.parametrize("make", [stream_learner, stream_regressor])
+def test_each_row_of_a_block_is_mapped_once_for_candidates_with_a_linear_term(make, mapped_rows):
+    stream = make_blocks() if make is stream_learner else cut(*REGRESSION)
+    list(prequential(make(column_weights=None), stream, protocol="blocks"))
+    assert sum(mapped_rows) == 240
+
+
 def test_each_row_without_a_label_is_mapped_once(mapped_rows):
     X, y = make_rows(240)
     labels = np.where(np.arange(240) % 3 == 0, np.nan, y)

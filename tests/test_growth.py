@@ -17,7 +17,7 @@ import isokern
 import reference
 from isokern import IKOGDClassifier, IKOGDRegressor, IsolationKernel
 from isokern.learners import growth
-from isokern.learners.growth import FirstRows, Growth, Heirs
+from isokern.learners.growth import SQUARES_SHARE, FirstRows, Growth, Heirs
 from isokern.learners.linear_term import LinearTerm
 from isokern.learners.warm_up import Batch
 from isokern.partitionings import IsolationTrees
@@ -205,7 +205,7 @@ def test_large_rows_are_kept_in_bounded_memory(monkeypatch):
 # Heirs
 
 
-def test_heirs_take_the_values_of_their_cell_or_a_share_of_them():
+def test_heirs_take_the_weights_of_their_cell_and_a_share_of_its_squares():
     D, _ = rows_of("plain", 90)
     former = IsolationKernel(n_partitionings=T, n_cells=6, random_state=0).fit(D[:30]).map_.growing()
     grown, parents = former.grown(D, 40, 5, 1, max_depth=None)
@@ -213,17 +213,17 @@ def test_heirs_take_the_values_of_their_cell_or_a_share_of_them():
     for scale in (0, 1):
         sizes = np.diff(former.starts).reshape(T, 2)[:, scale]
         starts = np.concatenate([[0], np.cumsum(sizes)])
-        values = np.random.default_rng(0).normal(size=(starts[-1], 3)).astype(np.float32)
-        taken, shared = (heirs.take((scale,), values, *share) for share in ((), (0.25,)))
+        cells = np.random.default_rng(0).normal(size=(starts[-1], 2, 3)).astype(np.float32)
+        taken = heirs.take((scale,), cells)
         before, after = (fitted.apply(D, 1).reshape(len(D), T, 2)[:, :, scale] for fitted in (former, grown))
         ends = np.concatenate([[0], np.cumsum(np.diff(grown.starts).reshape(T, 2)[:, scale])])
         for i in range(T):
-            expected = values[starts[i] + before[:, i]]
-            assert np.array_equal(taken[ends[i] + after[:, i]], expected)
+            expected = cells[starts[i] + before[:, i]]
+            assert np.array_equal(taken[ends[i] + after[:, i], 0], expected[:, 0])
             parts = {cell: len(set(after[before[:, i] == cell, i])) for cell in set(before[:, i])}
             for r in range(len(D)):
-                if parts[before[r, i]] > 1:
-                    assert np.array_equal(shared[ends[i] + after[r, i]], expected[r] / 4)
+                share = SQUARES_SHARE if parts[before[r, i]] > 1 else 1.0
+                assert np.array_equal(taken[ends[i] + after[r, i], 1], share * expected[r, 1])
 
 
 # The classifier
@@ -346,6 +346,18 @@ def test_a_stream_that_stops_growing_does_not_depend_on_its_split():
         whole = copy.deepcopy(small).partial_fit(X, y)
     with pytest.warns(UserWarning, match="max_model_size=20,000"):
         assert state_of(feed(small, [1] * 70, X, y)) == state_of(whole)
+
+
+@pytest.mark.parametrize("make", [IKOGDClassifier, IKOGDRegressor])
+def test_rows_that_were_mapped_to_predict_them_give_the_same_model_also_where_the_map_grows(make):
+    X, y, weights = make_stream(1100)
+    by_rows, mapped_once = (make(**SMALL).partial_fit(X[:30], y[:30]) for _ in range(2))
+    for part in (slice(begin, begin + 130) for begin in range(30, 1100, 130)):
+        features = mapped_once.features(X[part])
+        assert np.array_equal(mapped_once.predict(features), by_rows.predict(X[part]))
+        mapped_once.partial_fit(features, y[part], sample_weight=weights[part])
+        by_rows.partial_fit(X[part], y[part], sample_weight=weights[part])
+    assert state_of(mapped_once) == state_of(by_rows)
 
 
 def test_growth_ends_and_the_rows_are_dropped(monkeypatch):

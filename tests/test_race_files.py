@@ -106,6 +106,7 @@ def test_a_memory_mapped_model_learns_in_a_copy(tmp_path):
     joblib.dump(model, tmp_path / "model")
     mapped = joblib.load(tmp_path / "model", mmap_mode="r")
     assert mapped.decision_function(X).tobytes() == model.decision_function(X).tobytes()
+    assert not mapped.learned_.models[0].cells.flags.writeable
     mapped.partial_fit(X[200:], y[200:])
     assert state_of(mapped) == state_of(model.partial_fit(X[200:], y[200:]))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -250,27 +252,17 @@ def test_heavy_rows_that_contradict_each_other_do_not_ruin_a_model(loss, linear,
     assert np.isfinite(model.decision_function(X)).all()
 
 
-@pytest.mark.parametrize("classes", [2, 4])
-def test_a_model_does_not_depend_on_where_its_squares_are(classes, monkeypatch):
-    X, y = make_rows(700, classes)
-    y[:100] %= 2  # so that classes come later
-
-    def learned():
-        model = IKOGDClassifier(n_partitionings=T, random_state=0).partial_fit(X[:300], y[:300])
-        model.learned_ = model.learned_.snapshot()
-        return model.partial_fit(X[300:], y[300:])
-
-    apart = learned()
-    monkeypatch.setattr(scale_weights, "_INNER_CACHES", 0)
-    beside = learned()
-    assert not beside.learned_.models[0].values.flags.c_contiguous
-    assert apart.decision_function(X).tobytes() == beside.decision_function(X).tobytes()
-    for one, other in zip(apart.learned_.models, beside.learned_.models, strict=True):
+@pytest.mark.parametrize("linear", [False, True])
+def test_weights_that_are_replaced_by_themselves_stay(linear):
+    X, y = make_rows(700, 4)
+    model = IKOGDClassifier(n_partitionings=T, random_state=0, linear=linear).partial_fit(X, y)
+    replaced = copy.deepcopy(model)
+    for candidate in replaced.learned_.models:
+        candidate.replace_current(candidate.current())
+    assert replaced.decision_function(X).tobytes() == model.decision_function(X).tobytes()
+    for one, other in zip(model.learned_.models, replaced.learned_.models, strict=True):
         tables = zip(one.tables(), other.tables(), strict=True)
         assert all(a is b is None or a.tobytes() == b.tobytes() for a, b in tables)
-    again = beside.learned_.model.current()
-    beside.learned_.model.replace_current(again)
-    assert beside.partial_fit(X, y).n_rows_seen_ == 1400
 
 
 # Arguments of the core
@@ -282,7 +274,7 @@ def learn_in_core(change):
         "cells": np.zeros((2, 4), dtype=np.uint8),
         "starts": np.array([0, 2, 6, 8, 12]),
         "shares": np.array([0.6, 0.8], dtype=np.float32),
-        **{name: np.zeros((12, 3), dtype=np.float32) for name in ("values", "squares")},
+        "weights": np.zeros((12, 2, 3), dtype=np.float32),
         **{name: np.zeros((4, 3), dtype=np.float32) for name in ("linear_values", "linear_squares")},
         "rule": _core.Rule("hinge", 0.0, "adagrad", 0.5, 0.0, [0, 0, 0], True),
         "clock": _core.Clock(),
@@ -302,8 +294,7 @@ def learn_in_core(change):
         "cells",
         "starts",
         "shares",
-        "values",
-        "squares",
+        "weights",
         "linear_values",
         "linear_squares",
         "rule",
@@ -326,14 +317,11 @@ BAD_ARGUMENTS = {
     "no starts": {"starts": None},
     "shares of another number of scales": {"shares": float32(3)},
     "no shares": {"shares": float32(0)},
-    "values of fewer cells": {"values": float32(11, 3)},
-    "values of fewer scores": {"values": float32(12, 2)},
-    "no values": {"values": None},
+    "weights of fewer cells": {"weights": float32(11, 2, 3)},
+    "weights of fewer scores": {"weights": float32(12, 2, 2)},
+    "no weights": {"weights": None},
+    "no squares": {"weights": float32(12, 1, 3)},
     "no cells": {"cells": None},
-    "squares of fewer cells": {"squares": float32(11, 3)},
-    "no squares": {"squares": None},
-    "squares whose rows have another distance": {"squares": float32(24, 3)[::2]},
-    "values whose columns are apart": dict.fromkeys(("values", "squares"), float32(3, 12).T),
     "linear weights of fewer columns": {"linear_values": float32(3, 3)},
     "linear squares of fewer columns": {"linear_squares": float32(3, 3)},
     "no linear squares": {"linear_squares": None},

@@ -6,6 +6,7 @@
 #include "bindings/rules.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <mutex>
@@ -25,7 +26,9 @@ using bindings::view; // the overloads below would hide it
 
 using OptionalCells = std::optional<CellsArgument>;
 using OptionalFloats = std::optional<Output<float>>;
-// Weights of cells, whose rows need not follow on each other: values and squares may take turns in one array.
+// Of each cell, the weights and, for AdaGrad, their sums of squared gradients.
+using CellWeights = nb::ndarray<float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+// Weights of cells, between which others may stand.
 template <class Value> using Spaced = nb::ndarray<Value, nb::ndim<2>, nb::device::cpu>;
 using LinearArgument = std::optional<std::variant<Table<float>, Csr<float>>>;
 
@@ -43,7 +46,7 @@ struct Entrant {
     OptionalCells cells;
     std::optional<Vector<std::int64_t>> starts;
     Vector<float> shares;
-    std::optional<Spaced<float>> values, squares;
+    std::optional<CellWeights> weights;
     OptionalFloats linear_values, linear_squares;
     Rule rule;
     Clock *clock;
@@ -125,16 +128,18 @@ ScaleWeights view(const Entrant &entrant, const std::optional<AnyCells> &cells,
     const std::int64_t n_linear = linear ? linear->n_columns() + 1 : 0;
     const bool is_adagrad = entrant.rule.step.schedule == Schedule::adagrad;
     const auto lacks = [](const auto &table, bool is_wanted) { return is_wanted && !table; };
-    if (lacks(entrant.values, bool(cells)) || lacks(entrant.squares, cells && is_adagrad) ||
+    if (lacks(entrant.weights, bool(cells)) || lacks(cells, bool(entrant.weights)) ||
         lacks(entrant.linear_squares, entrant.linear_values && is_adagrad) ||
-        lacks(linear, bool(entrant.linear_values)) || lacks(cells, bool(entrant.values)))
+        lacks(linear, bool(entrant.linear_values)))
         throw std::invalid_argument("an entrant must have weights for its cells and for the linear rows.");
-    const std::int64_t stride = stride_of(entrant.values, n_columns);
-    if (entrant.squares && stride_of(entrant.squares, n_columns) != stride)
-        throw std::invalid_argument("values and squares must have the same distance between rows.");
-    return {weights_of(entrant.values, n_cells(cells), n_columns),
-            weights_of(entrant.squares, n_cells(cells), n_columns),
-            stride,
+    const std::array shape{n_cells(cells), std::int64_t{is_adagrad ? 2 : 1}, n_columns};
+    if (entrant.weights && !std::equal(shape.begin(), shape.end(), entrant.weights->shape_ptr()))
+        throw std::invalid_argument(
+            "weights must have a row for each cell, squares for AdaGrad and a column per score.");
+    float *values = entrant.weights ? entrant.weights->data() : nullptr;
+    return {values,
+            values && is_adagrad ? values + n_columns : nullptr,
+            shape[1] * n_columns,
             entrant.shares.data(),
             static_cast<std::int64_t>(entrant.shares.size()),
             weights_of(entrant.linear_values, n_linear, n_columns),
@@ -339,19 +344,18 @@ void register_scales(nb::module_ &m) {
         .def(
             "__init__",
             [](Entrant *self, const OptionalCells &cells, const std::optional<Vector<std::int64_t>> &starts,
-               const Vector<float> &shares, const std::optional<Spaced<float>> &values,
-               const std::optional<Spaced<float>> &squares, const OptionalFloats &linear_values,
-               const OptionalFloats &linear_squares, const Rule &rule, Clock *clock, const Output<double> &scores,
-               const std::vector<const RenewalArgument *> &renewals) {
-                new (self) Entrant{cells,          starts, shares, values, squares, linear_values,
-                                   linear_squares, rule,   clock,  scores, {}};
+               const Vector<float> &shares, const std::optional<CellWeights> &weights,
+               const OptionalFloats &linear_values, const OptionalFloats &linear_squares, const Rule &rule,
+               Clock *clock, const Output<double> &scores, const std::vector<const RenewalArgument *> &renewals) {
+                new (self)
+                    Entrant{cells, starts, shares, weights, linear_values, linear_squares, rule, clock, scores, {}};
                 for (const RenewalArgument *renewal : renewals)
                     self->renewals.push_back(*renewal);
             },
             "cells"_a.noconvert().none(), "starts"_a.noconvert().none(), "shares"_a.noconvert(),
-            "values"_a.noconvert().none(), "squares"_a.noconvert().none(), "linear_values"_a.noconvert().none(),
-            "linear_squares"_a.noconvert().none(), "rule"_a, "clock"_a, "scores"_a.noconvert(),
-            "renewals"_a = std::vector<const RenewalArgument *>(), nb::keep_alive<1, 10>());
+            "weights"_a.noconvert().none(), "linear_values"_a.noconvert().none(), "linear_squares"_a.noconvert().none(),
+            "rule"_a, "clock"_a, "scores"_a.noconvert(), "renewals"_a = std::vector<const RenewalArgument *>(),
+            nb::keep_alive<1, 9>());
     nb::class_<RenewalArgument>(m, "Renewal")
         .def(
             "__init__",

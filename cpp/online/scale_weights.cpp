@@ -5,6 +5,7 @@
 #include "online/scale_weights.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -259,6 +260,21 @@ template <class Value> class ScaleScorer {
     bool is_large_; // whether weights are fetched ahead
 };
 
+// Weights of kWidth columns that are added to at once.
+template <int kWidth> struct Columns {
+    typedef float Floats __attribute__((vector_size(kWidth * sizeof(float))));
+    static Floats load(const float *values) {
+        Floats found;
+        std::memcpy(&found, values, sizeof found);
+        return found;
+    }
+    static void store(Floats sums, float *values) { std::memcpy(values, &sums, sizeof sums); }
+};
+template <> struct Columns<1> {
+    static float load(const float *value) { return *value; }
+    static void store(float sum, float *value) { *value = sum; }
+};
+
 constexpr double kLargestGradient = 1e15; // so that sums of squares stay finite as floats
 
 // The Model of learn_rows (online_loop.hpp).
@@ -273,11 +289,13 @@ class ScaleModel {
           scorer_(cells, linear,
                   {weights.values, weights.stride, weights.n_scales, weights.linear_values, weights.linear_stride,
                    weights.n_columns}) {
-        const std::int64_t n = scorer_.places().size();
-        shares_.resize(static_cast<std::size_t>(n));
-        cell_moves_.resize(static_cast<std::size_t>(n));
-        for (std::int64_t i = 0; i < n; ++i)
-            shares_[i] = weights.shares[i % weights.n_scales];
+        // Padded, because moves are computed kAtOnce at a time.
+        const std::size_t n = (static_cast<std::size_t>(scorer_.places().size()) + kAtOnce - 1) / kAtOnce * kAtOnce;
+        for (const std::size_t width : {std::size_t{1}, std::size_t{2}})
+            for (std::size_t i = 0; i < n; ++i)
+                shares_[width - 1].insert(shares_[width - 1].end(), width, weights.shares[i % weights.n_scales]);
+        cell_moves_.assign(2 * n, 1.0f);
+        steps_.resize(static_cast<std::size_t>(weights.n_columns));
     }
 
     // Where the last row took a step, the next one probably does, too, and needs its sums of squared gradients. Those
@@ -289,15 +307,17 @@ class ScaleModel {
     void last(double *scores) { scorer_.score(scores); }
     bool averages() const { return false; }
     void predict(double *scores) { scorer_.score(scores); }
-    void end_row() {}
+
+    // Columns do not depend on each other, so cells move at the end of the row, in two columns at once where both do.
+    void end_row() {
+        if (has_moved_ && weights_.values)
+            with_constant(weights_.stride, [&](auto stride) { move_cells(stride); });
+    }
 
     void step(std::int64_t k, double g, double rate, double distance) {
         g = std::clamp(g, -kLargestGradient, kLargestGradient);
         has_moved_ = true;
-        if (weights_.values)
-            with_constant(weights_.stride, [&](auto stride) {
-                is_adagrad_ ? move_each_cell(stride, k, g, rate) : move_all_cells(stride, k, g, rate);
-            });
+        steps_[k] = {g, rate};
         if (weights_.linear_values)
             move_linear(k, g, rate, distance + rate);
     }
@@ -307,7 +327,7 @@ class ScaleModel {
         if (weights_.values) {
             const RowPlaces &places = scorer_.places();
             for (std::int64_t i = 0; i < places.size(); ++i) {
-                const double a = shares_[i];
+                const double a = shares_[0][i];
                 sum += is_adagrad_ ? a * std::abs(g) / root(weights_.squares[places.all()[i] * weights_.stride + k], g)
                                    : a * a * std::abs(g);
             }
@@ -320,36 +340,62 @@ class ScaleModel {
     // sqrt(s + g^2), which is at least |g|, except where g^2 underflows
     static double root(double s, double g) { return std::max(std::sqrt(s + g * g), std::abs(g)); }
 
-    // In separate short loops, so that the compiler vectorises roots and divisions.
-    template <class Stride> void move_each_cell(Stride stride, std::int64_t k, double g, double rate) {
-        const std::span<const Place> places = scorer_.places().all();
-        const float square = static_cast<float>(g * g), factor = static_cast<float>(-rate * g);
-        const float size = std::max(static_cast<float>(std::abs(g)), 1e-30f); // no division by zero
-        const float *shares = shares_.data();
-        float *squares = weights_.squares + k, *moves = cell_moves_.data();
-        for (std::size_t i = 0; i < places.size(); ++i)
-            moves[i] = squares[std::int64_t{places[i]} * stride] += square;
-        for (std::size_t i = 0; i < places.size(); ++i) {
-            const float root = std::sqrt(moves[i]);
-            moves[i] = factor * shares[i] / (root > size ? root : size);
+    // Moves the cells of all columns that took a step, and forgets the steps.
+    template <class Stride> void move_cells(Stride stride) {
+        const auto n_columns = std::ssize(steps_);
+        for (std::int64_t k = 0; k < n_columns; ++k) {
+            if (steps_[k].g == 0.0)
+                continue;
+            if (k + 1 < n_columns && steps_[k + 1].g != 0.0) {
+                move_columns<2>(stride, k);
+                ++k;
+            } else
+                move_columns<1>(stride, k);
         }
-        add_moves(stride, k);
+        std::fill(steps_.begin(), steps_.end(), ColumnStep());
     }
 
-    template <class Stride> void move_all_cells(Stride stride, std::int64_t k, double g, double rate) {
-        const float factor = static_cast<float>(-rate * g), *shares = shares_.data();
+    // Moves the cells in kWidth columns from column k on. In separate short loops, so that the compiler vectorises
+    // roots and divisions.
+    template <int kWidth, class Stride> void move_columns(Stride stride, std::int64_t k) {
+        float squares[kWidth], factors[kAtOnce], sizes[kAtOnce];
+        for (int i = 0; i < kAtOnce; ++i) {
+            const auto [g, rate] = steps_[k + i % kWidth];
+            factors[i] = static_cast<float>(-rate * g);
+            sizes[i] = std::max(static_cast<float>(std::abs(g)), 1e-30f); // no division by zero
+            squares[i % kWidth] = static_cast<float>(g * g);
+        }
+        const float *shares = shares_[kWidth - 1].data();
+        const std::size_t n = scorer_.places().all().size() * kWidth;
         float *moves = cell_moves_.data();
-        for (std::size_t i = 0; i < cell_moves_.size(); ++i)
-            moves[i] = factor * shares[i] * shares[i];
-        add_moves(stride, k);
+        if (is_adagrad_) {
+            const auto square = Columns<kWidth>::load(squares);
+            for_each_cell<kWidth>(stride, weights_.squares + k, [square](float *cell, float *move) {
+                const auto sum = Columns<kWidth>::load(cell) + square;
+                Columns<kWidth>::store(sum, cell);
+                Columns<kWidth>::store(sum, move);
+            });
+            for (std::size_t i = 0; i < n; i += kAtOnce)
+                for (std::size_t j = 0; j < kAtOnce; ++j) {
+                    const float root = std::sqrt(moves[i + j]);
+                    moves[i + j] = factors[j] * shares[i + j] / (root > sizes[j] ? root : sizes[j]);
+                }
+        } else
+            for (std::size_t i = 0; i < n; i += kAtOnce)
+                for (std::size_t j = 0; j < kAtOnce; ++j)
+                    moves[i + j] = factors[j] * shares[i + j] * shares[i + j];
+        for_each_cell<kWidth>(stride, weights_.values + k, [](float *cell, const float *move) {
+            Columns<kWidth>::store(Columns<kWidth>::load(cell) + Columns<kWidth>::load(move), cell);
+        });
     }
 
-    template <class Stride> void add_moves(Stride stride, std::int64_t k) {
-        const std::span<const Place> places = scorer_.places().all();
-        const float *moves = cell_moves_.data();
-        float *values = weights_.values + k;
-        for (std::size_t i = 0; i < places.size(); ++i)
-            values[std::int64_t{places[i]} * stride] += moves[i];
+    // Calls visit(cell in the table, its kWidth moves) for each of the row's cells.
+    template <int kWidth, class Stride, class Visit> void for_each_cell(Stride stride, float *table, Visit visit) {
+        float *move = cell_moves_.data();
+        for (const Place place : scorer_.places().all()) {
+            visit(table + std::int64_t{place} * stride, move);
+            move += kWidth;
+        }
     }
 
     // The change of the score by a step of the linear term, for a rate of 1.
@@ -392,15 +438,22 @@ class ScaleModel {
             weights_.linear_values[columns[i] * stride + k] += factor * moves[i];
     }
 
+    struct ColumnStep {
+        double g = 0.0, rate = 0.0; // no step
+    };
+
     static constexpr std::uintptr_t kLine = 64; // bytes of a cache line
+    static constexpr int kAtOnce = 16;          // moves
 
     ScaleWeights weights_;
     bool is_adagrad_;
     bool are_near_;          // whether a cell's weights and squares are mostly in one cache line
     bool has_moved_ = false; // since the last read
     ScaleScorer<float> scorer_;
-    std::vector<float> shares_, cell_moves_; // by place
-    std::vector<float> moves_;               // of the linear row
+    std::vector<ColumnStep> steps_;            // of the current row, by column
+    std::array<std::vector<float>, 2> shares_; // by place, for steps in one column and in two
+    std::vector<float> cell_moves_;            // by place, of one column or two
+    std::vector<float> moves_;                 // of the linear row
 };
 
 } // namespace
@@ -414,6 +467,7 @@ template <class Renew> class RenewingModel : public ScaleModel {
         : ScaleModel(std::move(model)), renewals_(renewals), renew_(std::move(renew)) {}
 
     void end_row() {
+        ScaleModel::end_row();
         for (++n_learned_; !renewals_.empty() && renewals_.front().row == n_learned_; renewals_ = renewals_.subspan(1))
             renew_(renewals_.front());
     }

@@ -169,7 +169,7 @@ class Prequential:
         # Counted last, so that a block that cannot be learned leaves the evaluation unchanged.
         block_accuracy = self._count(labels, given)
         self._totals["n_seen"] += 0 if predictions is None else len(predictions)
-        map_seconds = map_seconds if block.are_cells else 0.0
+        map_seconds = map_seconds if block.is_mapped else 0.0
         return self._record(predictions, block_accuracy, map_seconds, predict_seconds, learn_seconds)
 
     def finish(self) -> Self:

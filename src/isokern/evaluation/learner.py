@@ -15,6 +15,7 @@ from scipy.special import logit
 from sklearn.base import is_regressor
 from sklearn.utils import _safe_indexing
 
+from isokern.arrays import is_foreign
 from isokern.checks import one_of
 from isokern.engines import CORE
 from isokern.evaluation.one_by_one import OneByOne
@@ -31,18 +32,26 @@ class Block(NamedTuple):
 
     rows: Any
     are_cells: bool = False
+    features: Any = None  # of the rows, for a learner that takes them but not cells
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether the learner need not map the rows."""
+        return self.are_cells or self.features is not None
 
     def call(self, learner: Any, method: str, *arguments: Any, **options: Any) -> Any:
         """Call a method of a learner, such as predict, with these rows or cells."""
-        function = getattr(_chosen(learner), f"{method}_cells") if self.are_cells else getattr(learner, method)
-        return function(self.rows, *arguments, **options)
+        if not self.is_mapped:
+            return getattr(learner, method)(self.rows, *arguments, **options)
+        function = getattr(_chosen(learner), f"{method}_cells" if self.are_cells else method)
+        return function(self.rows if self.are_cells else self.features, *arguments, **options)
 
     def take(self, mask: NDArray[np.bool_]) -> Self:
-        """Return a copy of some rows."""
+        """Return a copy of some rows, without their features: the map may have grown when they are learned."""
         taken = np.flatnonzero(mask)
         # Before 1.7, scikit-learn cannot index tables of pyarrow.
         rows = self.rows.take(taken) if hasattr(self.rows, "column_names") else _safe_indexing(self.rows, taken)
-        return self._replace(rows=rows)
+        return self._replace(rows=rows, features=None)
 
     def state(self) -> dict[str, Any]:
         """Return plain values and arrays; a data frame becomes its columns."""
@@ -121,16 +130,21 @@ def learns_numbers(learner: Any) -> bool:
 
 
 def mapped(learner: Any, rows: Any) -> Block:
-    """Return rows as cells if the learner has a map, so that predicting and learning map them only once."""
-    map_rows = map_of(learner)
-    return Block(rows) if map_rows is None else Block(map_rows(rows), are_cells=True)
+    """Return rows as cells or with features if the learner has a map, so that predicting and learning map them once."""
+    map_rows, chosen = map_of(learner), _chosen(learner)
+    if map_rows is not None:
+        return Block(map_rows(rows), are_cells=True)
+    return Block(rows, features=chosen.features(rows) if _has_map(chosen) and not is_foreign(rows) else None)
 
 
 def map_of(learner: Any) -> Callable[[Any], Any] | None:
     """Return the function from rows to the cells that a learner can learn and predict; None if it needs rows."""
     chosen = _chosen(learner)
-    has_map = isinstance(chosen, IKOGDClassifier | IKOGDRegressor) and hasattr(chosen, "learned_")
-    return chosen.map_rows if has_map and getattr(chosen, "takes_cells", True) else None
+    return chosen.map_rows if _has_map(chosen) and chosen.takes_cells else None
+
+
+def _has_map(learner: Any) -> bool:
+    return isinstance(learner, IKOGDClassifier | IKOGDRegressor) and hasattr(learner, "learned_")
 
 
 def _chosen(learner: Any) -> Any:

@@ -352,7 +352,7 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         source, held = KernelSource(self), getattr(self, "warm_up_", WarmUp())
         n_counted = 0 if hasattr(self, "learned_") else max(0, self._n_initial - held.n)
         kernel = None if self._is_begun else source.kernel
-        table = read_rows(self, X, reset=not self._is_begun, min_rows=1, kernel=kernel, n_counted=n_counted)
+        table = self._read_rows(X, reset=not self._is_begun, min_rows=1, kernel=kernel, n_counted=n_counted)
         batch = Batch(table, read_labels(self, y, table), read_weights(sample_weight, table))
         if not hasattr(self, "learned_"):
             return self._warm_up(batch, classes, answers), True
@@ -539,7 +539,7 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
 
     def _scores(self, X: Any) -> Any:
         if hasattr(self, "learned_"):
-            return self.learned_.scores(self._mapped(engine_of(X).read(self, X)), self.n_jobs)
+            return self.learned_.scores(self._form_of(X), self.n_jobs)
         check_is_fitted(self)
         table = read_rows(self, X, reset=False)
         return engine_of(X).to_library(self._book.majority_scores(table.shape[0], self._frequencies()), X)
@@ -588,8 +588,7 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         probabilities : ndarray of shape (n, n_classes)
         """
         if hasattr(self, "learned_"):
-            rows = self._mapped(engine_of(X).read(self, X))
-            return self.learned_.probabilities(rows, self.loss, self.n_jobs)
+            return self.learned_.probabilities(self._form_of(X), self.loss, self.n_jobs)
         scores, counts = self._scores(X), self._frequencies()
         return engine_of(X).to_library(np.tile(counts / counts.sum(), (scores.shape[0], 1)), X)
 

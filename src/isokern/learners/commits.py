@@ -115,25 +115,15 @@ def twin(part: Any, memory: _core.Memory | None = None) -> tuple[Any, Copies]:
     ``memory`` is where to take large arrays from.
     """
     copied, copies = private(part), []
-    made: dict[int, NDArray[Any]] = {}
     for name in part.in_place:
         array = getattr(part, name)
         if array is not None:
-            whole = array if array.flags.c_contiguous else array.base  # tables that take turns in it are copied at once
-            if id(whole) not in made:
-                own = None if memory is None or whole.nbytes < _LARGE else memory.empty_like(whole)
-                made[id(whole)] = np.empty_like(whole, subok=False) if own is None else own
-                copies.append((made[id(whole)], whole))
-            vars(copied)[name] = _same_part(made[id(whole)], array, whole)
+            if memory is not None and array.nbytes >= _LARGE:
+                vars(copied)[name] = memory.empty_like(array)
+            else:
+                vars(copied)[name] = np.empty_like(array, subok=False)
+            copies.append((vars(copied)[name], array))
     return copied, copies
-
-
-def _same_part(of: NDArray[Any], array: NDArray[Any], whole: NDArray[Any]) -> NDArray[Any]:
-    """Return the view of an array that another array is of ``whole``."""
-    if array is whole:
-        return of
-    begin, first = (one.__array_interface__["data"][0] for one in (array, whole))
-    return np.ndarray(array.shape, array.dtype, of, begin - first, array.strides)
 
 
 def twins(model: Any, *parts: Any) -> list[Any]:

@@ -153,6 +153,16 @@ class Features:
             renewals = tuple(one._replace(row=one.row - begin) for one in self.renewals if begin < one.row <= end)
         return replace(self, codes=None if self.codes is None else self.codes[rows], which=which, renewals=renewals)
 
+    @property
+    def rows(self) -> Any:
+        """The rows as a table."""
+        return self.table if self.which is None else self.table[self.which]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of the table of these rows."""
+        return len(self), self.table.shape[1]
+
     def renewing(self, renewals: Sequence[Any]) -> Features:
         """Return the features of rows along which trees are renewed."""
         return replace(self, renewals=tuple(renewals))
@@ -173,6 +183,5 @@ class Features:
         """Rows of the linear term, and its constant."""
         assert self.term is not None
         if not self._linear:
-            table = self.table if self.which is None else self.table[self.which]
-            self._linear.append(self.term.rows(table))
+            self._linear.append(self.term.rows(self.rows))
         return self._linear[0], self.term.constant

@@ -173,19 +173,21 @@ class Heirs:
         self.former, self.grown, self._parents = former, grown, parents
         self._kept: dict[Scales, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] = {}
 
-    def take(self, scales: Scales, values: NDArray[Any], share: float = 1.0) -> NDArray[Any]:
-        """Return the values of the cells of one scale after growth; parts of a cell get a ``share`` of its value."""
+    def take(self, scales: Scales, cells: NDArray[Any]) -> NDArray[Any]:
+        """Return the cells of one scale after growth, (number of cells, 2, n_columns), given those before.
+
+        Parts of a cell take over its weight, the first number of a column, and a share of the other.
+        """
         if not scale_cells(self.grown, scales).grows:
-            return values
+            return cells
         if scales not in self._kept:
             index = self._index(scale_cells(self.former, scales), scale_cells(self.grown, scales))
-            is_divided = np.bincount(index[index >= 0], minlength=len(values)) > 1
+            is_divided = np.bincount(index[index >= 0], minlength=len(cells)) > 1
             self._kept[scales] = index, np.flatnonzero(is_divided[index]), np.flatnonzero(index < 0)
         index, parts, unused = self._kept[scales]
-        taken = values.take(index, axis=0)
+        taken = cells.take(index, axis=0)
         taken[unused] = 0.0
-        if share != 1.0:
-            taken[parts] *= share
+        taken[parts, 1:] *= SQUARES_SHARE
         return taken
 
     def _index(self, before: ScaleCells, after: ScaleCells) -> NDArray[np.int64]:

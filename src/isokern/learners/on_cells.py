@@ -180,7 +180,7 @@ class OnCells:
                     self._grow(growth)
                     continue
                 first = batch.some(slice(min(BLOCK, growth.n_next - n_rows)))
-                growth = growth.keeping(first, n_rows)
+                growth = growth.keeping(first._replace(table=rows_of(first.table)), n_rows)
                 commit(self, growth_=growth)  # before, so that no learned row is missing
                 self._learn_rows(first, bar=bar, **how)
                 batch = batch.some(slice(len(first.targets), None))
@@ -242,10 +242,28 @@ class OnCells:
 
     # -- from rows or cells to what the model learns
 
+    @one_view
+    def features(self, X: ArrayLike) -> Features:
+        """Return rows that predictions and ``partial_fit`` of a race take in place of ``X``, to map them only once."""
+        check_is_fitted(self, "kernel_")
+        features: Features = self._mapped(self._read_rows(X))
+        return features
+
+    def _read_rows(self, X: Any, *, reset: bool = False, **how: Any) -> Any:
+        """Return validated rows, or features as they are."""
+        return X if isinstance(X, Features) else read_rows(self, X, reset=reset, **how)
+
+    def _form_of(self, X: Any) -> Any:
+        """Return rows to be predicted in the form that the model learns."""
+        return self._mapped(X if isinstance(X, Features) else engine_of(X).read(self, X))
+
     def _mapped(self, rows: Any) -> Any:
         """Return validated rows in the form that the model learns: cells, or features of several kinds."""
         self._check_same_map()
         fitted = self.kernel_.map_
+        if isinstance(rows, Features) and rows.fitted is fitted and rows.term is self.linear_term_:
+            return rows
+        rows = rows_of(rows)
         if not isinstance(self.learned_, BaseRace):
             return self.kernel_.apply_rows(rows)
         codes = self.kernel_.code_rows(rows) if any(model.scales for model in self.learned_.models) else None
@@ -383,3 +401,8 @@ class OnCells:
 
     def __sklearn_tags__(self) -> Any:
         return input_tags(super().__sklearn_tags__(), trees=KernelSource(self).has_trees)  # type: ignore[misc]
+
+
+def rows_of(rows: Any) -> Any:
+    """Return rows as they were before they were mapped."""
+    return rows.rows if isinstance(rows, Features) else rows

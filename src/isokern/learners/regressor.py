@@ -261,7 +261,7 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         source, held = KernelSource(self), getattr(self, "warm_up_", WarmUp())
         n_counted = 0 if hasattr(self, "learned_") else max(0, self._n_initial - held.n)
         kernel = None if self._is_begun else source.kernel
-        table = read_rows(self, X, reset=not self._is_begun, min_rows=1, kernel=kernel, n_counted=n_counted)
+        table = self._read_rows(X, reset=not self._is_begun, min_rows=1, kernel=kernel, n_counted=n_counted)
         batch = Batch(table, self.read_targets(y, table, self._n_outputs), read_weights(sample_weight, table))
         return batch if hasattr(self, "learned_") else self._warm_up(batch, answers)
 
@@ -434,7 +434,7 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
             Quantiles ascend.
         """
         if hasattr(self, "learned_"):
-            return self._shaped(self.learned_.predictions(self._mapped(engine_of(X).read(self, X)), self.n_jobs))
+            return self._shaped(self.learned_.predictions(self._form_of(X), self.n_jobs))
         check_is_fitted(self)
         table, answer = read_rows(self, X, reset=False), self._buffered_answer(self.warm_up_.joined())
         return engine_of(X).to_library(self._shaped(np.tile(answer, (table.shape[0], 1))), X)

@@ -24,7 +24,7 @@ from isokern.learners.growth import FirstRows, first_cells
 from isokern.learners.kernel_source import KernelSource, draw_seed
 from isokern.learners.ladder import MOST_ROWS, N_CELLS, Ladder, Redrawing
 from isokern.learners.linear_term import LinearTerm
-from isokern.learners.on_cells import OnCells
+from isokern.learners.on_cells import OnCells, rows_of
 from isokern.learners.parameters import check_integer
 from isokern.learners.recent import RecentRows
 from isokern.learners.warm_up import Batch
@@ -168,7 +168,7 @@ class Renewing(OnCells):
 
     def _learn_rows(self, batch: Batch, **how: Any) -> None:
         """Learn rows block by block; the map of a block is prepared while the one before it is learned."""
-        parts = list(blocks(len(batch.targets)))
+        batch, parts = batch._replace(table=rows_of(batch.table)), list(blocks(len(batch.targets)))
         prepared = self._prepared(batch.some(part) for part in parts)
         for block in ahead(prepared, len(parts), n_threads(self.n_jobs)):
             self._learn_block(block, **how)

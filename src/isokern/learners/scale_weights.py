@@ -19,19 +19,17 @@ from isokern.learners.classes import Rearrangement
 from isokern.learners.clock import Clock
 from isokern.learners.commits import Copies
 from isokern.learners.features import Features, Scales, leaf_sum, scale_cells
-from isokern.learners.growth import SQUARES_SHARE, Heirs
+from isokern.learners.growth import Heirs
 from isokern.learners.linear_term import LinearTerm
 from isokern.learners.steps import MARGIN_LOSSES, SCHEDULES, Steps
 from isokern.partitionings import IsolationTrees
-from isokern.parts import Part, need, need_array
+from isokern.parts import Part, State, need, need_array
 
 Floats = NDArray[np.float32]
 Table = NDArray[np.float64]
 
-_TABLES = ("values", "squares", "linear_values", "linear_squares")
 _ROWS_PER_LOCK = 8192  # scored before a writer may go on
 _LARGEST_FOLD = 2**28  # bytes of a folded table
-_INNER_CACHES = 2**20  # bytes of weights that they hold
 
 
 @dataclass(eq=False)
@@ -41,15 +39,17 @@ class ScaleWeights(Part):
     The score's share of the kernel is the mean over the partitionings of the sum over the scales; weights are stored
     times the scale's share, so they are only added. Learning changes the tables and the clock in place, see
     ``cpp/online/scale_weights.hpp``.
+
+    The weights of a cell and their sums of squared gradients are side by side in one table, so that a step on the cell
+    touches one cache line instead of two, which takes most of its time. Files have them as two tables.
     """
 
-    in_place: ClassVar = _TABLES
+    in_place: ClassVar = ("cells", "linear_values", "linear_squares")
 
     scales: Scales  # numbers of the map's scales; none for a linear model
     schedule: str
     rate: float
-    values: Floats | None  # weights of the cells, (number of cells, n_columns)
-    squares: Floats | None  # their sums of squared gradients, for AdaGrad
+    cells: Floats | None  # (number of cells, 2, n_columns): weights and, for AdaGrad only, sums of squared gradients
     linear_values: Floats | None  # weights of the linear term, (number of its weights, n_columns)
     linear_squares: Floats | None
     clock: Clock = field(default_factory=Clock)
@@ -75,21 +75,29 @@ class ScaleWeights(Part):
         steps on a new cell are in proportion to the error; from 0, all have the same length.
         """
         is_adagrad = schedule == "adagrad"
-        sizes = [n for n in (n_cells, n_linear) for _ in range(2)]
-        tables: list[Any] = [
-            np.zeros((size, n_columns), dtype=np.float32) if size and (k % 2 == 0 or is_adagrad) else None
-            for k, size in enumerate(sizes)
-        ]
-        if tables[1] is not None and tables[0].nbytes > _INNER_CACHES:  # as in _side_by_side, but not touched yet
-            tables[:2] = np.zeros((n_cells, 2, n_columns), dtype=np.float32).swapaxes(0, 1)
-        if tables[1] is not None and first_square > 0.0:
-            tables[1].fill(first_square)
-        return cls(scales, schedule, rate, **dict(zip(_TABLES, tables, strict=True)), loss=loss)
+        cells = np.zeros((n_cells, 1 + is_adagrad, n_columns), dtype=np.float32) if n_cells else None
+        if cells is not None and first_square > 0.0:
+            cells[:, 1:] = first_square
+        linear, squares = (
+            np.zeros((n_linear, n_columns), dtype=np.float32) if n_linear and is_kept else None
+            for is_kept in (True, is_adagrad)
+        )
+        return cls(scales, schedule, rate, cells, linear, squares, loss=loss)
+
+    @property
+    def values(self) -> Floats | None:
+        """Weights of the cells, (number of cells, n_columns)."""
+        return None if self.cells is None else self.cells[:, 0]
+
+    @property
+    def squares(self) -> Floats | None:
+        """Sums of squared gradients of the cells, for AdaGrad."""
+        return None if self.cells is None or self.cells.shape[1] < 2 else self.cells[:, 1]
 
     @property
     def n_columns(self) -> int:
         """Number of scores."""
-        return next(table.shape[1] for table in (self.values, self.linear_values) if table is not None)
+        return next(table.shape[-1] for table in (self.cells, self.linear_values) if table is not None)
 
     @property
     def n_bytes(self) -> int:
@@ -98,7 +106,7 @@ class ScaleWeights(Part):
 
     def tables(self) -> list[Any]:
         """Return all tables, None for those that it does not have."""
-        return [getattr(self, name) for name in _TABLES]
+        return [getattr(self, name) for name in self.in_place]
 
     def steps(self, loss: str) -> Steps:
         """Return the steps of this model; ``loss`` is that of the learner's parameters."""
@@ -109,11 +117,11 @@ class ScaleWeights(Part):
     ) -> _core.Entrant:
         """Return what the core needs to learn rows; ``scores`` receives each row's scores before its update."""
         cells, starts, shares, renewed = None, None, np.ones(1, dtype=np.float32), []
-        if self.values is not None:
+        if self.cells is not None:
             known = scale_cells(features.fitted, self.scales)
             cells, starts, shares = features.cells(self.scales), known.starts, known.shares
             renewed = renewals if known.renews else []
-        tables = (self.values, self.squares, self.linear_values, self.linear_squares)
+        tables = (self.cells, self.linear_values, self.linear_squares)
         return _core.Entrant(cells, starts, shares, *tables, rule, self.clock, scores, renewed)
 
     def score(self, features: Features, guard: Clock, copies: Copies | None = None) -> Table:
@@ -138,7 +146,7 @@ class ScaleWeights(Part):
 
         Cells of trees are scored there, all else by the compiled core.
         """
-        if self.values is None or not isinstance(features.fitted.partitionings, IsolationTrees):
+        if self.cells is None or not isinstance(features.fitted.partitionings, IsolationTrees):
             return like(self.score(features.on_host(), guard), features.source)
         if self._fold is None or self._fold.values is None or self._fold.rounds != self.clock.rounds:
             self._fold = self._fold_now(scale_cells(features.fitted, self.scales), guard, features.threads)
@@ -166,14 +174,14 @@ class ScaleWeights(Part):
 
     def _folded(self, features: Features, guard: Clock) -> Fold | None:
         """Return weights of which each leaf has the sum over its scales, if enough rows have been scored to pay."""
-        if self.values is None or len(self.scales) < 2:
+        if self.cells is None or len(self.scales) < 2:
             return None
         known = scale_cells(features.fitted, self.scales)
         if known.paths is None or known.paths[:, :, 0].size * self.n_columns * 8 > _LARGEST_FOLD:
             return None
         fold = self._fold
-        if fold is None or fold.rounds != self.clock.rounds or fold.source is not self.values:
-            fold = Fold(self.values, self.clock.rounds)
+        if fold is None or fold.rounds != self.clock.rounds or fold.source is not self.cells:
+            fold = Fold(self.cells, self.clock.rounds)
         fold.n_scored += len(features)
         if fold.values is None and fold.n_scored >= known.paths.shape[1]:
             fold = self._fold_now(known, guard, features.threads)
@@ -181,9 +189,9 @@ class ScaleWeights(Part):
         return fold if fold.values is not None else None
 
     def _fold_now(self, known: Any, guard: Clock, threads: int) -> Fold:
-        assert self.values is not None
+        assert self.cells is not None
         t, n_cells, _ = known.paths.shape
-        fold = Fold(self.values, 0)
+        fold = Fold(self.cells, 0)
         fold.values = np.empty((t * n_cells, self.n_columns))
         fold.starts = np.arange(t + 1, dtype=np.int64) * n_cells
         copies: Copies = []
@@ -191,7 +199,7 @@ class ScaleWeights(Part):
             fold.linear_values = np.empty_like(self.linear_values, subok=False)
             copies.append((fold.linear_values, self.linear_values))
         before = self.clock.rounds
-        _core.fold_scales(known.paths, known.starts, self.values, guard, fold.values, threads, copies)
+        _core.fold_scales(known.paths, known.starts, self.cells[:, 0], guard, fold.values, threads, copies)
         # Rows that were learned meanwhile make the fold out of date, and the next call folds anew.
         fold.rounds = before if self.clock.rounds == before else -1
         return fold
@@ -212,31 +220,27 @@ class ScaleWeights(Part):
 
     def replace_current(self, weights: Table) -> None:
         """Replace the weights by a table like ``current``; the number of rows learned stays."""
-        n_cells = 0 if self.values is None else len(self.values)
-        if self.values is not None:
-            self.values, self.squares = _side_by_side(weights[:n_cells].astype(np.float32), self.squares)
+        n_cells = 0 if self.cells is None else len(self.cells)
+        if self.cells is not None:
+            self.cells = self.cells.copy()
+            self.cells[:, 0] = weights[:n_cells]
         if self.linear_values is not None:
             self.linear_values = weights[n_cells:].astype(np.float32)
         self._fold = None
 
     def rearrange(self, change: Rearrangement) -> Self:
         """Return the weights with rearranged columns."""
-        signs = np.asarray(change.signs, dtype=np.float32)
-        tables: list[Any] = []
-        for name, table in zip(_TABLES, self.tables(), strict=True):
-            factor = np.float32(1.0) if name.endswith("squares") else signs
-            tables.append(None if table is None else np.ascontiguousarray(table[:, change.columns] * factor))
-        tables[:2] = _side_by_side(*tables[:2])
-        return replace(self, **dict(zip(_TABLES, tables, strict=True)), clock=Clock.of(self.clock))
+        cells, linear, squares = (
+            None if table is None else np.ascontiguousarray(table[..., change.columns]) for table in self.tables()
+        )
+        for values in (None if cells is None else cells[:, 0], linear):
+            if values is not None:
+                np.multiply(values, np.asarray(change.signs, dtype=np.float32), out=values)
+        return replace(self, cells=cells, linear_values=linear, linear_squares=squares, clock=Clock.of(self.clock))
 
     def grown(self, heirs: Heirs) -> Self:
         """Return the weights on a map that has grown: no score changes, and parts of cells take long steps again."""
-        if self.values is None:
-            return self
-        values = heirs.take(self.scales, self.values)
-        squares = None if self.squares is None else heirs.take(self.scales, self.squares, SQUARES_SHARE)
-        values, squares = _side_by_side(values, squares)
-        return replace(self, values=values, squares=squares)
+        return self if self.cells is None else replace(self, cells=heirs.take(self.scales, self.cells))
 
     def check(self) -> None:
         """Raise ValueError unless there are tables of one width, with squares for AdaGrad only."""
@@ -244,23 +248,27 @@ class ScaleWeights(Part):
         need(self.loss in ("", *MARGIN_LOSSES), "loss must be the name of a loss")
         need(np.isfinite(self.rate) and 0.0 < self.rate <= 1e6, "rate must be a positive number")
         need(list(self.scales) == sorted(set(self.scales)), "scales must ascend")
-        need(bool(self.scales) == (self.values is not None), "values must be given for scales")
-        need(self.values is not None or self.linear_values is not None, "a model must have weights")
-        for first, second in (("values", "squares"), ("linear_values", "linear_squares")):
-            table, squares = getattr(self, first), getattr(self, second)
-            if table is not None:
-                need_array(table, np.float32, 2, first)
-                need(table.shape[1] == self.n_columns > 0, f"{first} must have a column per score")
-            has_squares = table is not None and self.schedule == "adagrad"
-            need((squares is not None) == has_squares, f"{second} must be given for AdaGrad only")
-            need(squares is None or squares.shape == table.shape, f"{second} must have the shape of {first}")
+        need(bool(self.scales) == (self.cells is not None), "values must be given for scales")
+        need(self.cells is not None or self.linear_values is not None, "a model must have weights")
+        is_adagrad, rule = self.schedule == "adagrad", "squares must be given for AdaGrad only"
+        if self.cells is not None:
+            need_array(self.cells, np.float32, 3, "values and squares")
+            need(self.cells.shape[1] == 1 + is_adagrad, rule)
+        if self.linear_values is not None:
+            need_array(self.linear_values, np.float32, 2, "linear_values")
+        need((self.linear_squares is not None) == (self.linear_values is not None and is_adagrad), f"linear_{rule}")
+        for name, table in zip(self.in_place, self.tables(), strict=True):
+            need(table is None or table.shape[-1] == self.n_columns > 0, f"{name} must have a column per score")
+        if self.linear_values is not None and self.linear_squares is not None:
+            is_like = self.linear_squares.shape == self.linear_values.shape
+            need(is_like, "linear_squares must have the shape of linear_values")
 
     def check_map(self, fitted: FittedMap, n_linear: int) -> None:
         """Raise ValueError unless the tables have a row per cell of a map and per weight of a linear term."""
         n_scales = 3 if isinstance(fitted.partitionings, AdaptiveTrees) else fitted.n_scales
         need(all(scale < n_scales for scale in self.scales), "scales must be those of kernel_")
-        if self.values is not None:
-            need(len(self.values) == scale_cells(fitted, self.scales).starts[-1], "the model must have kernel_'s cells")
+        if self.cells is not None:
+            need(len(self.cells) == scale_cells(fitted, self.scales).starts[-1], "the model must have kernel_'s cells")
         if self.linear_values is not None:
             need(len(self.linear_values) == n_linear, "the model must have the weights of the linear term")
 
@@ -282,18 +290,29 @@ class ScaleWeights(Part):
             tables.append(None if total is None else total.astype(np.float32))
         names = ("rounds", "n_support", "n_rows")
         counts = {name: int(np.rint(shares @ [float(getattr(part.clock, name)) for part in parts])) for name in names}
-        return replace(first, **dict(zip(_TABLES, tables, strict=True)), clock=Clock(**counts))
+        return replace(first, **dict(zip(first.in_place, tables, strict=True)), clock=Clock(**counts))
 
+    def state(self) -> State:
+        """Return the fields, with weights and squares of cells as tables of their own."""
+        state = super().state()
+        del state["cells"]
+        return state | {"values": self.values, "squares": self.squares}
 
-def _side_by_side(values: Any, squares: Any) -> tuple[Any, Any]:
-    """Return the weights of cells and their squares, large ones as views of one array.
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Return the model of this state."""
+        others = {name: value for name, value in state.items() if name not in ("values", "squares")}
+        tables = [table for table in (state["values"], state["squares"]) if table is not None]
+        need(bool(tables) == (state["values"] is not None), "squares must not be given without values")
+        return cls(cells=np.stack(tables, axis=1) if tables else None, **others)
 
-    There, an update of a cell touches one cache line instead of two, which takes most of its time.
-    """
-    if squares is None or values.nbytes <= _INNER_CACHES:
-        return values, squares
-    both = np.stack([values, squares], axis=1)
-    return both[:, 0], both[:, 1]
+    # Pickles have the fields themselves, so that those that are memory-mapped stay so.
+
+    def __getstate__(self) -> State:
+        return super().state()
+
+    def __setstate__(self, state: State) -> None:
+        vars(self).update(vars(type(self)(**state)))
 
 
 class Fold:

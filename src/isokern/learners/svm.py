@@ -76,12 +76,12 @@ class Solution:
         if fitted.n_scales == 1 and not self.has_linear:
             return CellWeights(fitted.starts, np.ascontiguousarray(self.weights.T, dtype=np.float64))
         n_cells = _n_cells(features, self.scales)
-        values = np.ascontiguousarray(self.weights[:, :n_cells].T, dtype=np.float32) if n_cells else None
+        cells = np.ascontiguousarray(self.weights[:, :n_cells].T[:, None], dtype=np.float32) if n_cells else None
         linear = None
         if self.has_linear:  # the last weight is that of a constant, for which machines have their intercept
             linear = np.zeros((self.weights.shape[1] - n_cells + 1, len(self.weights)), dtype=np.float32)
             linear[:-1] = self.weights[:, n_cells:].T
-        return ScaleWeights(self.scales, "constant", 1.0, values, None, linear, None)
+        return ScaleWeights(self.scales, "constant", 1.0, cells, linear, None)
 
     def scores(self, features: Features) -> Table:
         """Return the scores of rows, (n, n_columns)."""
