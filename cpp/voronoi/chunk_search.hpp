@@ -185,7 +185,7 @@ template <class Value> void ChunkSearch<Value>::lay_out_points() {
     const std::int64_t n = pool_.size(), m = n_factors();
     Projected projected(*this, n);
     project(points_, n, [&](std::int64_t p) { return pool_.points[p]; }, projected, 0);
-    chunks_ = std::make_unique<const Chunks>(projected.coordinates(0), n, n_coordinates(), kChunk);
+    chunks_ = std::make_unique<const Chunks>(projected.coordinates(0), n, n_coordinates(), kChunk, 0);
     pool_.reorder(chunks_->order());
     const auto n_slots = static_cast<std::size_t>(n_panels(n) * kPanel);
     panels_.assign(n_slots * static_cast<std::size_t>(m), 0.0f);
@@ -378,7 +378,7 @@ template <class Rows>
 void ChunkSearch<Value>::search(const Rows &rows, CellsOut cells, int threads) const {
     Projected projected(*this, rows.n_rows);
     project(rows, rows.n_rows, [](std::int64_t r) { return r; }, projected, threads);
-    const Chunks groups(projected.coordinates(0), rows.n_rows, n_coordinates(), best_products().group);
+    const Chunks groups(projected.coordinates(0), rows.n_rows, n_coordinates(), best_products().group, threads);
     parallel_tiles(rows.n_rows, kTile, threads,
                    [&] { return Worker<Rows>(*this, rows, projected, groups.order(), cells); });
 }

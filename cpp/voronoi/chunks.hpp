@@ -10,8 +10,11 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <tuple>
+#include <utility>
 #include <vector>
 
+#include "common/threads.hpp"
 #include "voronoi/scans.hpp"
 
 namespace isokern {
@@ -21,16 +24,29 @@ constexpr std::int64_t kBoxSides = 16; // splits and bounding boxes use the firs
 class Chunks {
   public:
     // coordinates: n x n_coordinates      length: points of a chunk; the last chunk may be shorter
-    Chunks(const float *coordinates, std::int64_t n, std::int64_t n_coordinates, std::int64_t length)
+    Chunks(const float *coordinates, std::int64_t n, std::int64_t n_coordinates, std::int64_t length, int threads)
         : length_(length), n_axes_(std::min(n_coordinates, kBoxSides)), order_(static_cast<std::size_t>(n)) {
         std::iota(order_.begin(), order_.end(), 0);
         n_chunks_ = (n + length_ - 1) / length_;
         n_boxes_ = (n_chunks_ + kBoxes - 1) / kBoxes * kBoxes;
         lows_.assign(static_cast<std::size_t>(n_axes_ * n_boxes_), std::numeric_limits<float>::infinity());
         highs_.assign(lows_.size(), -std::numeric_limits<float>::infinity());
-        halve(coordinates, n_coordinates, 0, n_chunks_);
-        for (std::int64_t k = 0; k < n; ++k)
-            widen(coordinates + order_[k] * n_coordinates, k / length_);
+        // Level by level, because the ranges of a level can be split in parallel.
+        for (std::vector<Range> ranges{{0, n_chunks_}}, halves; !ranges.empty(); ranges.swap(halves)) {
+            halves.assign(2 * ranges.size(), {});
+            parallel_tiles(std::ssize(ranges), 1, n < kFewPoints ? 1 : threads, [&] {
+                return [&](std::int64_t k, std::int64_t) {
+                    std::tie(halves[2 * k], halves[2 * k + 1]) = halve(coordinates, n_coordinates, ranges[k]);
+                };
+            });
+            std::erase_if(halves, [](const Range &range) { return range.end - range.begin <= 1; });
+        }
+        parallel_tiles(n_chunks_, 64, n < kFewPoints ? 1 : threads, [&] {
+            return [&](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t k = begin * length_; k < std::min(end * length_, n); ++k)
+                    widen(coordinates + order_[k] * n_coordinates, k / length_);
+            };
+        });
     }
 
     std::int64_t size() const { return n_chunks_; }
@@ -47,11 +63,18 @@ class Chunks {
     }
 
   private:
-    // Partitions the points of chunks begin .. end - 1 at their median chunk boundary, recursively (quickselect).
+    struct Range {
+        std::int64_t begin, end; // of chunks
+    };
+
+    static constexpr std::int64_t kFewPoints = 1 << 12; // fewer are split before a thread has started
+
+    // Partitions the points of a range of chunks at their median chunk boundary (quickselect); returns its halves.
     //   changed: order_
-    void halve(const float *coordinates, std::int64_t stride, std::int64_t begin, std::int64_t end) {
+    std::pair<Range, Range> halve(const float *coordinates, std::int64_t stride, Range range) {
+        const auto [begin, end] = range;
         if (end - begin <= 1)
-            return;
+            return {};
         const auto first = order_.begin() + begin * length_;
         const auto last = order_.begin() + std::min(end * length_, static_cast<std::int64_t>(order_.size()));
         const std::int64_t middle = begin + (end - begin) / 2;
@@ -59,8 +82,7 @@ class Chunks {
         std::nth_element(first, order_.begin() + middle * length_, last, [&](std::int32_t a, std::int32_t b) {
             return coordinates[a * stride + axis] < coordinates[b * stride + axis];
         });
-        halve(coordinates, stride, begin, middle);
-        halve(coordinates, stride, middle, end);
+        return {{begin, middle}, {middle, end}};
     }
 
     // The coordinate with the largest variance, estimated from at most 2048 of the points.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/rows.hpp"
+#include "common/threads.hpp"
 #include "voronoi/rounding.hpp"
 
 namespace isokern {
@@ -22,16 +23,21 @@ class Frame {
     template <class Value>
     Frame(const DenseRows<Value> &points, std::span<const std::int32_t> numbers)
         : centre_(static_cast<std::size_t>(points.n_columns)) {
-        std::vector<double> lows(centre_.size(), HUGE_VAL), highs(centre_.size(), -HUGE_VAL);
-        for (const std::int32_t p : numbers) {
-            const Value *point = points.row(p);
-            for (std::size_t j = 0; j < centre_.size(); ++j) {
-                const double value = point[j];
-                centre_[j] += value;
-                lows[j] = value < lows[j] ? value : lows[j];
-                highs[j] = value > highs[j] ? value : highs[j];
-            }
-        }
+        // Tile by tile, and then the tiles in order, so that the number of threads does not change the sums.
+        constexpr std::int64_t kTile = 4096;
+        const auto n = std::ssize(numbers);
+        std::vector<Range> tiles(static_cast<std::size_t>((n + kTile - 1) / kTile), Range(centre_.size()));
+        parallel_tiles(n, kTile, 0, [&] {
+            return [&](std::int64_t begin, std::int64_t end) {
+                for (const std::int32_t p : numbers.subspan(begin, end - begin))
+                    tiles[begin / kTile].add(points.row(p));
+            };
+        });
+        Range all(centre_.size());
+        for (const Range &tile : tiles)
+            all.add(tile);
+        centre_ = all.sums;
+        const std::vector<double> &lows = all.lows, &highs = all.highs;
         double largest = 0.0;
         for (std::size_t j = 0; j < centre_.size(); ++j) {
             centre_[j] /= static_cast<double>(numbers.size());
@@ -57,6 +63,31 @@ class Frame {
     }
 
   private:
+    // Sums and extremes of each column.
+    struct Range {
+        std::vector<double> sums, lows, highs;
+
+        explicit Range(std::size_t n_columns)
+            : sums(n_columns), lows(n_columns, HUGE_VAL), highs(n_columns, -HUGE_VAL) {}
+
+        template <class Value> void add(const Value *point) {
+            for (std::size_t j = 0; j < sums.size(); ++j) {
+                const double value = point[j];
+                sums[j] += value;
+                lows[j] = value < lows[j] ? value : lows[j];
+                highs[j] = value > highs[j] ? value : highs[j];
+            }
+        }
+
+        void add(const Range &other) {
+            for (std::size_t j = 0; j < sums.size(); ++j) {
+                sums[j] += other.sums[j];
+                lows[j] = std::min(lows[j], other.lows[j]);
+                highs[j] = std::max(highs[j], other.highs[j]);
+            }
+        }
+    };
+
     std::vector<double> centre_;
     double scale_ = 1.0;
     bool is_usable_ = true; // false: the points' magnitudes are beyond kTooLarge or kTooSmall

@@ -1,8 +1,8 @@
 // Scans over the bounds of a row's distances, and over the places of points in samples, for each SIMD instruction set.
 //
-// In: bounds, or places. Out: the candidates among the bounds, running minima of nested samples, and the first points
-// of a walk (nested_walk.hpp). The functions are compiled once per instruction set (scans_kernel.cpp) and chosen at run
-// time; all give the same results.
+// In: bounds, or places. Out: the candidates among the bounds, the nearest points of prefixes of a sample, and the
+// first points of a walk (nested_walk.hpp). The functions are compiled once per instruction set (scans_kernel.cpp) and
+// chosen at run time; all give the same results.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace isokern {
 
 constexpr std::int64_t kSpare = 16;        // room behind the indices of indices_within
-constexpr std::int64_t kMinima = 16;       // samples whose minima run together
+constexpr std::int64_t kAbreast = 16;      // rows whose minima run side by side
 constexpr std::int64_t kSubsets = 256;     // subsets of subset_minima
 constexpr std::int64_t kBoxes = 16;        // box_distances needs a multiple of this many boxes
 constexpr std::int64_t kTogether = 32;     // samples processed together by first_places and walk
@@ -27,12 +27,21 @@ struct Scans {
     //  minima[l] = the smallest bounds[k], k < n, of those with k = l modulo kSubsets
     void (*subset_minima)(const float *bounds, std::int64_t n, float *minima);
 
-    // Continues the running minima of kMinima samples over their places begin .. end - 1. For sample l, with the bounds
-    // b[k] = bounds[numbers[k, l]]:
-    //  least[l], second[l] = the smallest two b[k] so far,   at[l] = the first place k with b[k] = least[l]
-    //  in: bounds, numbers [end][kMinima]      changed: least, second, at
-    void (*running_minima)(const float *bounds, const std::int32_t *numbers, std::int64_t begin, std::int64_t end,
-                           float *least, float *second, std::int32_t *at);
+    //  abreast[p, l] = rows[l][p] for p < n, l < kAbreast
+    // Transposes the bounds of kAbreast rows.
+    void (*put_abreast)(const float *const *rows, std::int64_t n, float *abreast);
+
+    // Finds the nearest points of a sample's prefixes, for n_rows = kAbreast rows l at once, or for one row. With
+    // b[k, l] = bounds[numbers[k], l]:
+    //  places[s, l] = the first place k < ends[s] with the smallest b[k, l]
+    //  furthest[l] = max(furthest[l], the smallest b[k, l] of all)
+    // Returns the rows, as bits, of which the smallest two bounds of some prefix differ by no more than widths[l].
+    //  in: bounds [p][n_rows]; numbers; ends, ascending; widths      out: places [n_ends][n_rows]
+    //  changed: furthest
+    using PrefixMinima = std::uint32_t (*)(const float *bounds, const std::int32_t *numbers, const std::int64_t *ends,
+                                           std::int64_t n_ends, const float *widths, std::uint16_t *places,
+                                           float *furthest);
+    PrefixMinima prefix_minima, prefix_minima_of_one;
 
     //  squares[c] = sum_j max(lows[j, c] - x[j], x[j] - highs[j, c], 0)^2 for c < n, a multiple of kBoxes
     // The squared distances of x to n boxes.      in: x; lows, highs, [n_axes][n]

@@ -81,6 +81,7 @@ constexpr int kLanes = 8;
 constexpr int kLanes = 4;
 #endif
 typedef float Vector __attribute__((vector_size(kLanes * sizeof(float)), aligned(4), may_alias));
+typedef std::int32_t Whole __attribute__((vector_size(kLanes * sizeof(float)), aligned(4), may_alias));
 
 // kBoxes sums at a time, in registers. By the compiler's vector extension, because GCC 12 does not vectorise the loop.
 void box_distances(const float *x, std::int64_t n_axes, const float *lows, const float *highs, std::int64_t n,
@@ -100,6 +101,63 @@ void box_distances(const float *x, std::int64_t n_axes, const float *lows, const
         for (int v = 0; v < kVectors; ++v)
             *reinterpret_cast<Vector *>(squares + c + v * kLanes) = sums[v];
     }
+}
+
+// 4 x 4 blocks, whose columns are vectors.
+void put_abreast(const float *const *rows, std::int64_t n, float *abreast) {
+    typedef float Four __attribute__((vector_size(16), aligned(4), may_alias));
+    const auto at = [](const float *values) { return *reinterpret_cast<const Four *>(values); };
+    std::int64_t p = 0;
+    for (; p + 4 <= n; p += 4)
+        for (int l = 0; l < kAbreast; l += 4) {
+            const Four a = at(rows[l] + p), b = at(rows[l + 1] + p), c = at(rows[l + 2] + p), d = at(rows[l + 3] + p);
+            const Four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+            const Four AB = __builtin_shufflevector(a, b, 2, 6, 3, 7), CD = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+            const Four points[] = {
+                __builtin_shufflevector(ab, cd, 0, 1, 4, 5), __builtin_shufflevector(ab, cd, 2, 3, 6, 7),
+                __builtin_shufflevector(AB, CD, 0, 1, 4, 5), __builtin_shufflevector(AB, CD, 2, 3, 6, 7)};
+            for (int k = 0; k < 4; ++k)
+                *reinterpret_cast<Four *>(abreast + (p + k) * kAbreast + l) = points[k];
+        }
+    for (; p < n; ++p)
+        for (int l = 0; l < kAbreast; ++l)
+            abreast[p * kAbreast + l] = rows[l][p];
+}
+
+// For kRows rows: kAbreast, or one in all lanes. Minima are written such that the compiler knows them as such.
+template <int kRows>
+std::uint32_t prefix_minima(const float *bounds, const std::int32_t *numbers, const std::int64_t *ends,
+                            std::int64_t n_ends, const float *widths, std::uint16_t *places, float *furthest) {
+    constexpr int kVectors = kRows == 1 ? 1 : kRows / kLanes;
+    const auto at = [](const float *values) {
+        return kRows == 1 ? Vector{} + *values : *reinterpret_cast<const Vector *>(values);
+    };
+    Vector least[kVectors], second[kVectors];
+    Whole place[kVectors] = {}, is_unsure[kVectors] = {};
+    for (int v = 0; v < kVectors; ++v)
+        least[v] = second[v] = Vector{} + __builtin_inff();
+    std::int64_t k = 0;
+    for (std::int64_t s = 0; s < n_ends; ++s) {
+        for (; k < ends[s]; ++k)
+            for (int v = 0; v < kVectors; ++v) {
+                const Vector bound = at(bounds + numbers[k] * kRows + v * kLanes);
+                const Vector larger = bound > least[v] ? bound : least[v];
+                place[v] = bound < least[v] ? Whole{} + static_cast<std::int32_t>(k) : place[v];
+                second[v] = larger < second[v] ? larger : second[v];
+                least[v] = bound < least[v] ? bound : least[v];
+            }
+        for (int v = 0; v < kVectors; ++v)
+            is_unsure[v] |= ~(second[v] - least[v] > at(widths + v * kLanes));
+        for (int l = 0; l < kRows; ++l)
+            places[s * kRows + l] = static_cast<std::uint16_t>(place[l / kLanes][l % kLanes]);
+    }
+    std::uint32_t unsure = 0;
+    for (int l = 0; l < kRows; ++l) {
+        const float smallest = least[l / kLanes][l % kLanes];
+        furthest[l] = smallest > furthest[l] ? smallest : furthest[l];
+        unsure |= static_cast<std::uint32_t>(is_unsure[l / kLanes][l % kLanes] & 1) << l;
+    }
+    return unsure;
 }
 
 void subset_minima(const float *bounds, std::int64_t n, float *minima) {
@@ -128,22 +186,6 @@ void first_places(const std::uint16_t *const *points, std::int64_t n, std::int64
 }
 
 #if defined(__AVX512F__)
-void running_minima(const float *bounds, const std::int32_t *numbers, std::int64_t begin, std::int64_t end,
-                    float *least, float *second, std::int32_t *at) {
-    __m512 first = _mm512_loadu_ps(least), next = _mm512_loadu_ps(second);
-    __m512i place = _mm512_loadu_si512(at);
-    for (std::int64_t k = begin; k < end; ++k) {
-        const __m512 bound = _mm512_i32gather_ps(_mm512_loadu_si512(numbers + k * kMinima), bounds, sizeof(float));
-        const __mmask16 is_less = _mm512_cmp_ps_mask(bound, first, _CMP_LT_OQ);
-        next = _mm512_min_ps(next, _mm512_max_ps(first, bound));
-        first = _mm512_min_ps(first, bound);
-        place = _mm512_mask_set1_epi32(place, is_less, static_cast<int>(k));
-    }
-    _mm512_storeu_ps(least, first);
-    _mm512_storeu_ps(second, next);
-    _mm512_storeu_si512(at, place);
-}
-
 bool walk(const std::uint16_t *const *steps, std::int64_t n_steps, std::uint16_t size, std::int64_t n_samples,
           std::uint16_t *found) {
     const __m512i sizes = _mm512_set1_epi16(static_cast<short>(size)), nowhere = _mm512_set1_epi16(-1);
@@ -164,18 +206,6 @@ bool walk(const std::uint16_t *const *steps, std::int64_t n_steps, std::uint16_t
 }
 #else
 // The same without intrinsics; the compiler vectorises the inner loops.
-void running_minima(const float *bounds, const std::int32_t *numbers, std::int64_t begin, std::int64_t end,
-                    float *least, float *second, std::int32_t *at) {
-    for (std::int64_t k = begin; k < end; ++k)
-        for (int l = 0; l < kMinima; ++l) {
-            const float bound = bounds[numbers[k * kMinima + l]];
-            const float larger = least[l] < bound ? bound : least[l];
-            second[l] = larger < second[l] ? larger : second[l];
-            at[l] = bound < least[l] ? static_cast<std::int32_t>(k) : at[l];
-            least[l] = bound < least[l] ? bound : least[l];
-        }
-}
-
 bool walk(const std::uint16_t *const *steps, std::int64_t n_steps, std::uint16_t size, std::int64_t n_samples,
           std::uint16_t *found) {
     bool is_any_open = false;
@@ -203,7 +233,8 @@ bool walk(const std::uint16_t *const *steps, std::int64_t n_steps, std::uint16_t
 } // namespace
 
 extern const Scans ISOKERN_FOR_ISA(scans);
-const Scans ISOKERN_FOR_ISA(scans) = {indices_within, least_index,  subset_minima, running_minima,
-                                      box_distances,  first_places, walk};
+const Scans ISOKERN_FOR_ISA(scans) = {
+    indices_within,   least_index,   subset_minima, put_abreast, prefix_minima<kAbreast>,
+    prefix_minima<1>, box_distances, first_places,  walk};
 
 } // namespace isokern

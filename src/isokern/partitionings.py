@@ -345,9 +345,9 @@ def principal_axes(points: CoreRows, n_cells: int) -> NDArray[np.float64]:
     if not 1e-100 < largest < 1e100:
         return none
     table /= largest
-    products = table.T @ table
     n_most = d // 4 if n_cells >= _MANY_CELLS and d // 4 > _FIRST_AXES else _FIRST_AXES
     with one_thread_if_small(d):
+        products = table.T @ table
         variances, axes = linalg.eigh(products, subset_by_index=(d - n_most, d - 1))
     explained = np.cumsum(variances[::-1]) / np.trace(products)
     is_enough = explained >= _EXPLAINED
