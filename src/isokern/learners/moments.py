@@ -166,5 +166,5 @@ def centres_and_spreads(targets: Table) -> tuple[NDArray[np.float64], NDArray[np
 
 def within_limits(targets: Table) -> Table:
     """Return targets of which those far from all others are at a limit."""
-    nothing = np.zeros(len(targets))
-    return targets.clip(*Moments.begun(targets).next(targets, nothing).limits)
+    numbers, nothing = targets.astype(np.float64, copy=False), np.zeros(len(targets))
+    return numbers.clip(*Moments.begun(numbers).next(numbers, nothing).limits)
