@@ -9,8 +9,10 @@
 #include "simd/for_isa.hpp"
 #include "trees/splits.hpp" // only its constants and what is always inlined
 
-#if defined(__AVX2__)
+#if defined(__SSE2__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 namespace isokern {
@@ -27,12 +29,13 @@ constexpr bool kIsLittleEndian = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
 #define ISOKERN_PREDICATE(avx)
 #endif
 
+// Comparisons tell where they fail, for numbers or vectors of them; comparing with NaN gives false.
 struct AtLeast { // or missing
-    static bool holds(float x, float split) { return !(x < split); }
+    template <class X> static auto fails(X x, X split) { return x < split; }
     ISOKERN_PREDICATE(_CMP_NLT_UQ)
 };
 struct Missing {
-    static bool holds(float x, float) { return x != x; }
+    template <class X> static auto fails(X x, X) { return x == x; }
     ISOKERN_PREDICATE(_CMP_UNORD_Q)
 };
 
@@ -50,6 +53,29 @@ template <class Is> RowSet set_of(Is is) {
     }
     return set;
 }
+
+#if !defined(__AVX2__) && (defined(__SSE2__) || defined(__aarch64__))
+#define ISOKERN_FOUR_LANES
+typedef float Lanes __attribute__((vector_size(16)));
+typedef std::int32_t Masks __attribute__((vector_size(16)));
+
+// A bit for each lane of four vectors, whose lanes are 0 or -1.
+unsigned bits_of(Masks a, Masks b, Masks c, Masks d) {
+#if defined(__SSE2__)
+    const auto pack = [](Masks one, Masks two) {
+        return _mm_packs_epi32(reinterpret_cast<__m128i>(one), reinterpret_cast<__m128i>(two));
+    };
+    return static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(pack(a, b), pack(c, d))));
+#else
+    const auto pack = [](Masks one, Masks two) {
+        return vmovn_u16(
+            vcombine_u16(vmovn_u32(reinterpret_cast<uint32x4_t>(one)), vmovn_u32(reinterpret_cast<uint32x4_t>(two))));
+    };
+    const uint8x8_t bits = {1, 2, 4, 8, 16, 32, 64, 128};
+    return vaddv_u8(vand_u8(pack(a, b), bits)) | static_cast<unsigned>(vaddv_u8(vand_u8(pack(c, d), bits))) << 8;
+#endif
+}
+#endif
 
 // The set of the rows whose values x compare so with the split.
 template <class Comparison> RowSet compare(const float *x, float split) {
@@ -75,8 +101,20 @@ template <class Comparison> RowSet compare(const float *x, float split) {
         set |= static_cast<RowSet>(static_cast<std::uint32_t>(_mm256_movemask_epi8(ordered))) << k;
     }
     return set;
+#elif defined(ISOKERN_FOUR_LANES)
+    const Lanes splits = {split, split, split, split};
+    RowSet fails = 0;
+    const auto at = [=](int first) {
+        Lanes values;
+        __builtin_memcpy(&values, x + first, sizeof values);
+        return Comparison::fails(values, splits);
+    };
+#pragma GCC unroll 4
+    for (int k = 0; k < kGroupRows; k += 16)
+        fails |= static_cast<RowSet>(bits_of(at(k), at(k + 4), at(k + 8), at(k + 12))) << k;
+    return ~fails;
 #else
-    return set_of([=](int row) { return Comparison::holds(x[row], split); });
+    return set_of([=](int row) { return !Comparison::fails(x[row], split); });
 #endif
 }
 
