@@ -2,7 +2,7 @@
 //
 // A node is compared with all rows of the group at once: the values of a column lie side by side, so there is no
 // gather, and the result is a bit set of the rows that go right. Similar rows share most of their paths, so few nodes
-// have rows. Once few rows are together, they go on alone: many (row, node) in lockstep, so that their loads overlap.
+// have rows.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +29,18 @@ struct NumberCounts {
     std::int64_t n_exact, n_ordinary;
 };
 
+// The cells of a group, byte by byte in the order of memory: few bytes are written for a leaf, and cells of
+// any width become rows by a transposition of bytes (byte_rows.hpp).
+struct GroupCells {
+    std::uint8_t *bytes; // [tree][width][kGroupRows]
+    int width;           // bytes of a cell
+};
+
 struct GroupDescents {
-    //   in: the roots of at most kGroupTrees trees      out: cells, n_trees x kGroupRows
+    //   in: the roots of at most kGroupTrees trees      out: cells
     template <class Exact>
     using Descend = void (*)(const PackedForest &forest, const std::uint32_t *roots, std::int64_t n_trees,
-                             const RowGroup<Exact> &rows, std::uint32_t *cells);
+                             const RowGroup<Exact> &rows, const GroupCells &cells);
 
     //   in: a row of n numbers      out: the numbers, rounded up to float32
     template <class Exact> using Round = NumberCounts (*)(const Exact *row, std::int64_t n, float *rounded);

@@ -1,14 +1,18 @@
-// The loops of trees/group_descent.hpp: a breadth-first descent of bit sets of rows, then single rows in lockstep.
+// The loops of trees/group_descent.hpp: a breadth-first descent of bit sets of rows.
 //
 // In: packed trees, a group of rows. Out: the cell of each row in each tree. Compiled once per instruction set
-// (simd/for_isa.hpp).
+// (simd/for_isa.hpp). Each level takes two loops: one compares rows with splits, the other sorts out what is below.
+// Neither has branches that depend on the rows, which would be unpredictable. So it does not pay to let single rows go
+// on alone.
 #include "trees/group_descent.hpp"
 
 #include "simd/for_isa.hpp"
 #include "trees/splits.hpp" // only its constants and what is always inlined
 
-#if defined(__AVX2__)
+#if defined(__SSE2__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 namespace isokern {
@@ -16,10 +20,8 @@ namespace {
 
 using RowSet = std::uint64_t; // bit r: row r of the group
 
-constexpr int kFewRows = 3;  // of a set, up to which they go on alone (an estimate)
-constexpr int kLockstep = 8; // single rows processed together, so that their loads overlap
-constexpr int kSteps = 4;    // between checks whether single rows have arrived
-constexpr std::uint32_t kColumnMask = (1u << kColumnBits) - 1, kCellMask = (1u << kNodeBits) - 1;
+constexpr std::uint32_t kColumnMask = (1u << kColumnBits) - 1, kNodeMask = (1u << kNodeBits) - 1;
+constexpr bool kIsLittleEndian = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
 
 #if defined(__AVX2__)
 #define ISOKERN_PREDICATE(avx) static constexpr int kPredicate = avx;
@@ -27,16 +29,13 @@ constexpr std::uint32_t kColumnMask = (1u << kColumnBits) - 1, kCellMask = (1u <
 #define ISOKERN_PREDICATE(avx)
 #endif
 
+// Comparisons tell where they fail, for numbers or vectors of them; comparing with NaN gives false.
 struct AtLeast { // or missing
-    static bool holds(float x, float split) { return !(x < split); }
+    template <class X> static auto fails(X x, X split) { return x < split; }
     ISOKERN_PREDICATE(_CMP_NLT_UQ)
 };
-struct Equal {
-    static bool holds(float x, float split) { return x == split; }
-    ISOKERN_PREDICATE(_CMP_EQ_OQ)
-};
 struct Missing {
-    static bool holds(float x, float) { return x != x; }
+    template <class X> static auto fails(X x, X) { return x == x; }
     ISOKERN_PREDICATE(_CMP_UNORD_Q)
 };
 
@@ -55,6 +54,29 @@ template <class Is> RowSet set_of(Is is) {
     return set;
 }
 
+#if !defined(__AVX2__) && (defined(__SSE2__) || defined(__aarch64__))
+#define ISOKERN_FOUR_LANES
+typedef float Lanes __attribute__((vector_size(16)));
+typedef std::int32_t Masks __attribute__((vector_size(16)));
+
+// A bit for each lane of four vectors, whose lanes are 0 or -1.
+unsigned bits_of(Masks a, Masks b, Masks c, Masks d) {
+#if defined(__SSE2__)
+    const auto pack = [](Masks one, Masks two) {
+        return _mm_packs_epi32(reinterpret_cast<__m128i>(one), reinterpret_cast<__m128i>(two));
+    };
+    return static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(pack(a, b), pack(c, d))));
+#else
+    const auto pack = [](Masks one, Masks two) {
+        return vmovn_u16(
+            vcombine_u16(vmovn_u32(reinterpret_cast<uint32x4_t>(one)), vmovn_u32(reinterpret_cast<uint32x4_t>(two))));
+    };
+    const uint8x8_t bits = {1, 2, 4, 8, 16, 32, 64, 128};
+    return vaddv_u8(vand_u8(pack(a, b), bits)) | static_cast<unsigned>(vaddv_u8(vand_u8(pack(c, d), bits))) << 8;
+#endif
+}
+#endif
+
 // The set of the rows whose values x compare so with the split.
 template <class Comparison> RowSet compare(const float *x, float split) {
 #if defined(__AVX512F__)
@@ -66,75 +88,145 @@ template <class Comparison> RowSet compare(const float *x, float split) {
     const __mmask16 fourth = _mm512_cmp_ps_mask(_mm512_loadu_ps(x + 48), splits, predicate);
     return _cvtmask64_u64(_mm512_kunpackd(_mm512_kunpackw(fourth, third), _mm512_kunpackw(second, first)));
 #elif defined(__AVX2__)
-    const __m256 splits = _mm256_set1_ps(split);
     RowSet set = 0;
-#pragma GCC unroll 8
-    for (int k = 0; k < 8; ++k) {
-        const __m256 is = _mm256_cmp_ps(_mm256_loadu_ps(x + 8 * k), splits, Comparison::kPredicate);
-        set |= static_cast<RowSet>(static_cast<unsigned>(_mm256_movemask_ps(is))) << 8 * k;
+    for (int k = 0; k < kGroupRows; k += 32) {
+        __m256i are[4];
+        for (int part = 0; part < 4; ++part)
+            are[part] = _mm256_castps_si256(
+                _mm256_cmp_ps(_mm256_loadu_ps(x + k + 8 * part), _mm256_set1_ps(split), Comparison::kPredicate));
+        // Packing works on the halves of vectors, so the quarters of the result are out of order.
+        const __m256i bytes =
+            _mm256_packs_epi16(_mm256_packs_epi32(are[0], are[1]), _mm256_packs_epi32(are[2], are[3]));
+        const __m256i ordered = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+        set |= static_cast<RowSet>(static_cast<std::uint32_t>(_mm256_movemask_epi8(ordered))) << k;
     }
     return set;
+#elif defined(ISOKERN_FOUR_LANES)
+    const Lanes splits = {split, split, split, split};
+    RowSet fails = 0;
+    const auto at = [=](int first) {
+        Lanes values;
+        __builtin_memcpy(&values, x + first, sizeof values);
+        return Comparison::fails(values, splits);
+    };
+#pragma GCC unroll 4
+    for (int k = 0; k < kGroupRows; k += 16)
+        fails |= static_cast<RowSet>(bits_of(at(k), at(k + 4), at(k + 8), at(k + 12))) << k;
+    return ~fails;
 #else
-    return set_of([=](int row) { return Comparison::holds(x[row], split); });
+    return set_of([=](int row) { return !Comparison::fails(x[row], split); });
 #endif
 }
 
-// Rows of the group at a node of a tree.
-struct Visit {
-    RowSet rows;
-    std::uint32_t node, tree;
-};
+// Whether a value x equals the split.
+bool is_any_equal(const float *x, float split) {
+#if defined(__AVX512F__)
+    __mmask16 are = 0;
+    for (int k = 0; k < kGroupRows; k += 16)
+        are |= _mm512_cmp_ps_mask(_mm512_loadu_ps(x + k), _mm512_set1_ps(split), _CMP_EQ_OQ);
+    return are != 0;
+#else
+    int is_any = 0;
+    for (int row = 0; row < kGroupRows; ++row)
+        is_any |= x[row] == split;
+    return is_any;
+#endif
+}
 
-// One row at a node of a tree.
-struct Place {
-    std::uint32_t cell; // index of the result: tree * kGroupRows + row
-    std::uint32_t node;
+// Writes a byte for all rows of a set.      out: bytes, by row
+void write_byte(std::uint8_t byte, RowSet rows, std::uint8_t *bytes) {
+#if defined(__AVX512BW__)
+    const __m512i wanted = _mm512_set1_epi8(static_cast<char>(byte));
+    _mm512_storeu_si512(bytes, _mm512_mask_mov_epi8(_mm512_loadu_si512(bytes), rows, wanted));
+#else
+    for (; rows; rows &= rows - 1)
+        bytes[__builtin_ctzll(rows)] = byte;
+#endif
+}
+
+// Sets of rows at nodes: rows[k] is at node places[k] % 2^kNodeBits of tree places[k] >> kNodeBits.
+template <std::int64_t most> struct Visits {
+    static constexpr std::int64_t kAhead = 8; // may be written after the last one
+    RowSet rows[most + kAhead];
+    std::uint32_t places[most + kAhead];
 };
 
 // The descent of one group. Equal values are compared exactly, unless no value has been rounded.
 template <bool is_mixed, bool is_exact, class Exact> class Descent {
   public:
-    Descent(const PackedForest &forest, const RowGroup<Exact> &rows, std::uint32_t *cells)
+    Descent(const PackedForest &forest, const RowGroup<Exact> &rows, const GroupCells &cells)
         : forest_(forest), rows_(rows), cells_(cells) {}
 
     void run(const std::uint32_t *roots, std::int64_t n_trees) {
-        const RowSet all = ~RowSet{0} >> (kGroupRows - rows_.n_rows);
-        for (std::int64_t tree = 0; tree < n_trees; ++tree)
-            levels_[0][tree] = {all, roots[tree], static_cast<std::uint32_t>(tree)};
-        std::int64_t n = n_trees;
-        for (int from = 0; n > 0; from = 1 - from)
-            n = visit(levels_[from], n, levels_[1 - from]);
-        follow();
+        for (std::int64_t tree = 0; tree < n_trees; ++tree) {
+            children_.rows[tree] = ~RowSet{0} >> (kGroupRows - rows_.n_rows);
+            children_.places[tree] = static_cast<std::uint32_t>(tree) << kNodeBits | roots[tree];
+        }
+        for (std::int64_t n = sort_out(n_trees); n > 0; n = sort_out(2 * n))
+            divide(n);
+        for (std::int64_t k = 0; k < n_leaves_; ++k)
+            write(leaves_.rows[k], leaves_.places[k]);
     }
 
   private:
-    // Visits the nodes of a level; returns how many nodes with rows are below.      out: below; places_, cells_
-    std::int64_t visit(const Visit *level, std::int64_t n, Visit *below) {
-        Visit *end = below;
+    // Sends the rows at the first n nodes of level_ to their children.      out: children_
+    void divide(std::int64_t n) {
         for (std::int64_t k = 0; k < n; ++k) {
-            const Visit at = level[k];
-            const PackedNode node = forest_.nodes[at.node];
+            const RowSet rows = level_.rows[k];
+            const std::uint32_t place = level_.places[k], at = place & kNodeMask;
+            const PackedNode node = forest_.nodes[at];
             const std::uint32_t left = node.link >> kColumnBits;
-            if (left == at.node) {
-                write(at, node);
-                continue;
-            }
-            if (__builtin_popcountll(at.rows) <= kFewRows) {
-                scatter(at);
-                continue;
-            }
-            const RowSet right = right_of(at, node);
             __builtin_prefetch(forest_.nodes + left);
-            *end = {at.rows & ~right, left, at.tree}; // without a branch: kept only if it has rows
-            end += end->rows != 0;
-            *end = {at.rows & right, left + 1, at.tree};
-            end += end->rows != 0;
+            const RowSet right = right_of(rows, at, node);
+            children_.rows[2 * k] = rows & ~right;
+            children_.rows[2 * k + 1] = rows & right;
+            children_.places[2 * k] = place - at + left;
+            children_.places[2 * k + 1] = place - at + left + 1;
         }
-        return end - below;
     }
 
+    // Appends those of the first n children_ that have rows to leaves_ or, inner nodes, to the emptied level_. Returns
+    // how many are in level_.
+    std::int64_t sort_out(std::int64_t n) {
+        std::int64_t n_level = 0, n_leaves = n_leaves_;
+#if defined(__AVX512VL__)
+        for (std::int64_t k = 0; k < n; k += 8) {
+            const auto are_there = static_cast<__mmask8>(n - k < 8 ? (1u << (n - k)) - 1 : 0xFF);
+            const __m512i rows = _mm512_maskz_loadu_epi64(are_there, children_.rows + k);
+            const __m256i places = _mm256_maskz_loadu_epi32(are_there, children_.places + k);
+            const __m256i nodes = _mm256_and_si256(places, _mm256_set1_epi32(kNodeMask));
+            const __m256i links = _mm256_i32gather_epi32(reinterpret_cast<const int *>(&forest_.nodes->link), nodes, 8);
+            const __mmask8 are_leaves = _mm256_cmpeq_epi32_mask(_mm256_srli_epi32(links, kColumnBits), nodes);
+            const __mmask8 have_rows = _mm512_test_epi64_mask(rows, rows);
+            append(rows, places, have_rows & ~are_leaves, level_, n_level);
+            append(rows, places, have_rows & are_leaves, leaves_, n_leaves);
+        }
+#else
+        for (std::int64_t k = 0; k < n; ++k) {
+            const RowSet rows = children_.rows[k];
+            const std::uint32_t place = children_.places[k], node = place & kNodeMask;
+            const bool is_leaf = forest_.nodes[node].link >> kColumnBits == node;
+            level_.rows[n_level] = leaves_.rows[n_leaves] = rows; // kept where the count grows
+            level_.places[n_level] = leaves_.places[n_leaves] = place;
+            n_level += (rows != 0) & !is_leaf;
+            n_leaves += (rows != 0) & is_leaf;
+        }
+#endif
+        n_leaves_ = n_leaves;
+        return n_level;
+    }
+
+#if defined(__AVX512VL__)
+    // Appends those of eight visits that are wanted.      changed: to, its size n
+    template <class To> static void append(__m512i rows, __m256i places, __mmask8 wanted, To &to, std::int64_t &n) {
+        _mm512_storeu_si512(to.rows + n, _mm512_maskz_compress_epi64(wanted, rows));
+        _mm256_storeu_si256(reinterpret_cast<__m256i *>(to.places + n), _mm256_maskz_compress_epi32(wanted, places));
+        n += __builtin_popcount(wanted);
+    }
+#endif
+
     // The rows that an inner node sends right; also rows that are not there.
-    RowSet right_of(const Visit &at, const PackedNode &node) const {
+    RowSet right_of(RowSet rows, std::uint32_t at, const PackedNode &node) const {
         const std::uint32_t column = node.link & kColumnMask;
         const float *x = rows_.values + column * kGroupRows;
         if constexpr (is_mixed)
@@ -142,147 +234,57 @@ template <bool is_mixed, bool is_exact, class Exact> class Descent {
                 return set_of([=, split = node.split](int row) { return is_category_right(x[row], split); });
         RowSet right = compare<AtLeast>(x, node.split);
         if constexpr (is_mixed)
-            if (!sends_missing_right(at.node))
+            if (!sends_missing_right(at))
                 right &= ~compare<Missing>(x, 0.0f);
-        if constexpr (!is_exact) {
-            const RowSet close = compare<Equal>(x, node.split) & at.rows;
-            if (close) [[unlikely]]
-                right = decided(right, close, at.node, column);
-        }
+        if constexpr (!is_exact)
+            if (is_any_equal(x, node.split)) [[unlikely]]
+                right = decided(right, rows, at, node);
         return right;
     }
 
-    // Corrects `right` for the rows in `close` by comparing exact numbers. Rare, so kept out of the loop's code.
-    [[gnu::noinline]] RowSet decided(RowSet right, RowSet close, std::uint32_t node, std::uint32_t column) const {
-        for (; close; close &= close - 1) {
-            const auto row = static_cast<std::uint32_t>(__builtin_ctzll(close));
-            right = (right & ~(RowSet{1} << row)) | RowSet{is_right_exactly(row, column, node)} << row;
+    // Corrects `right` by comparing exact numbers where the rounded ones are equal. Rare, so kept out of the loop's
+    // code.
+    [[gnu::noinline]] RowSet decided(RowSet right, RowSet rows, std::uint32_t at, const PackedNode &node) const {
+        const std::uint32_t column = node.link & kColumnMask;
+        for (; rows; rows &= rows - 1) {
+            const int row = __builtin_ctzll(rows);
+            if (rows_.values[column * kGroupRows + row] == node.split) {
+                const bool is_right = !(rows_.exact[row][rows_.originals[column]] < forest_.splits[at]);
+                right = (right & ~(RowSet{1} << row)) | RowSet{is_right} << row;
+            }
         }
         return right;
     }
 
     // Writes the cell of a leaf for all its rows.
-    void write(const Visit &at, const PackedNode &leaf) {
-        std::uint32_t *cells = cells_ + at.tree * kGroupRows;
-#if defined(__AVX512F__)
-        const __m512i cell = _mm512_set1_epi32(static_cast<int>(cell_of(leaf)));
-#pragma GCC unroll 4
-        for (int k = 0; k < kGroupRows; k += 16) {
-            const auto is_here = static_cast<__mmask16>(at.rows >> k);
-            _mm512_storeu_si512(cells + k, _mm512_mask_mov_epi32(_mm512_loadu_si512(cells + k), is_here, cell));
-        }
-#else
-        for (RowSet rest = at.rows; rest; rest &= rest - 1)
-            cells[__builtin_ctzll(rest)] = cell_of(leaf);
-#endif
-    }
-
-    void scatter(const Visit &at) {
-        for (RowSet rest = at.rows; rest; rest &= rest - 1)
-            places_[n_places_++] = {at.tree * static_cast<std::uint32_t>(kGroupRows) +
-                                        static_cast<std::uint32_t>(__builtin_ctzll(rest)),
-                                    at.node};
-    }
-
-    // Takes the single rows to their leaves: all take a few steps, then those that have arrived leave the list.
-    void follow() {
-        std::int64_t n_ends = 0;
-        for (std::int64_t n = n_places_, n_kept = 0; n > 0; n = n_kept, n_kept = 0) {
-            for (std::int64_t k = n; k % kLockstep != 0; ++k)
-                places_[k] = places_[0]; // valid places, whose results are ignored
-            for (std::int64_t begin = 0; begin < n; begin += kLockstep) {
-                std::uint32_t before[kLockstep];
-                if (is_mixed || !step_all(forest_.nodes, rows_.values, places_ + begin, before))
-                    step_each(places_ + begin, before);
-                const std::int64_t n_now = n - begin < kLockstep ? n - begin : kLockstep;
-                for (std::int64_t g = 0; g < n_now; ++g) { // without a branch: each is written to both lists
-                    const Place place = places_[begin + g];
-                    const bool has_ended = place.node == before[g];
-                    ends_[n_ends] = place;
-                    n_ends += has_ended;
-                    places_[n_kept] = place;
-                    n_kept += !has_ended;
-                }
-            }
-        }
-        for (std::int64_t k = 0; k < n_ends; ++k)
-            cells_[ends_[k].cell] = cell_of(forest_.nodes[ends_[k].node]);
-    }
-
-    // Takes kLockstep places kSteps steps down.      out: before, their nodes before the last step
-    // Returns false, and moves none, if a value equals a split after rounding. Not inlined, so that the loop's
-    // variables stay in registers.
-    [[gnu::noinline]] static bool step_all(const PackedNode *nodes, const float *values, Place *places,
-                                           std::uint32_t *before) {
-        std::uint32_t at[kLockstep];
-        const float *x[kLockstep];
-        for (int g = 0; g < kLockstep; ++g) {
-            at[g] = places[g].node;
-            x[g] = values + places[g].cell % kGroupRows;
-        }
-#pragma GCC unroll 4
-        for (int step = 0; step < kSteps; ++step)
-#pragma GCC unroll 8
-            for (int g = 0; g < kLockstep; ++g) {
-                const PackedNode &node = nodes[at[g]];
-                const float value = x[g][(node.link & kColumnMask) * kGroupRows];
-                if (step == kSteps - 1)
-                    before[g] = at[g];
-                // Quiet comparisons, of which one instruction of the CPU serves both.
-                if (!is_exact && !__builtin_islessgreater(value, node.split)) [[unlikely]]
-                    return false;
-                at[g] = (node.link >> kColumnBits) + __builtin_isgreaterequal(value, node.split);
-            }
-        for (int g = 0; g < kLockstep; ++g)
-            places[g].node = at[g];
-        return true;
-    }
-
-    // Takes kLockstep places one step down, by splits.hpp.
-    [[gnu::noinline]] void step_each(Place *places, std::uint32_t *before) const {
-        for (int g = 0; g < kLockstep; ++g) {
-            const std::uint32_t at = before[g] = places[g].node;
-            const PackedNode &node = forest_.nodes[at];
-            const std::uint32_t left = node.link >> kColumnBits;
-            const std::uint32_t row = places[g].cell % kGroupRows;
-            places[g].node = left == at ? at : left + goes_right(at, node, row);
+    void write(RowSet rows, std::uint32_t place) {
+        const std::uint32_t cell =
+            __builtin_bit_cast(std::uint32_t, forest_.nodes[place & kNodeMask].split) & kNodeMask;
+        std::uint8_t *bytes = cells_.bytes + (place >> kNodeBits) * cells_.width * kGroupRows;
+        for (int k = 0; k < cells_.width; ++k) {
+            const int byte = kIsLittleEndian ? k : cells_.width - 1 - k;
+            write_byte(static_cast<std::uint8_t>(cell >> 8 * byte), rows, bytes + k * kGroupRows);
         }
     }
 
-    bool goes_right(std::uint32_t at, const PackedNode &node, std::uint32_t row) const {
-        const std::uint32_t column = node.link & kColumnMask;
-        const float x = rows_.values[column * kGroupRows + row];
-        if (is_mixed && static_cast<std::int32_t>(column) >= rows_.n_numeric)
-            return is_category_right(x, node.split);
-        if (is_mixed && x != x)
-            return sends_missing_right(at);
-        return x == node.split ? is_right_exactly(row, column, at) : x > node.split;
-    }
-
-    bool is_right_exactly(std::uint32_t row, std::uint32_t column, std::uint32_t node) const {
-        return !(rows_.exact[row][rows_.originals[column]] < forest_.splits[node]);
-    }
     bool sends_missing_right(std::uint32_t node) const { return forest_.missing_right[node / 32] >> node % 32 & 1; }
     static bool is_category_right(float code, float seed) {
         return category_goes_right(__builtin_bit_cast(std::uint32_t, code), __builtin_bit_cast(std::uint32_t, seed));
     }
-    static std::uint32_t cell_of(const PackedNode &leaf) {
-        return __builtin_bit_cast(std::uint32_t, leaf.split) & kCellMask;
-    }
 
-    static constexpr std::int64_t kMost = kGroupTrees * kGroupRows; // nodes of a level, and single rows
+    static constexpr std::int64_t kMost = kGroupTrees * kGroupRows; // nodes of a level, or leaves, that have rows
 
     const PackedForest &forest_;
     const RowGroup<Exact> &rows_;
-    std::uint32_t *cells_;
-    Visit levels_[2][kMost + 1]; // a level and the one below it
-    Place places_[kMost + kLockstep], ends_[kMost + 1];
-    std::int64_t n_places_ = 0;
+    const GroupCells &cells_;
+    Visits<kMost> level_, leaves_;
+    Visits<2 * kMost> children_; // of level_: left, right, left, ...
+    std::int64_t n_leaves_ = 0;
 };
 
 template <class Exact>
 void descend(const PackedForest &forest, const std::uint32_t *roots, std::int64_t n_trees, const RowGroup<Exact> &rows,
-             std::uint32_t *cells) {
+             const GroupCells &cells) {
     if (rows.is_mixed)
         Descent<true, false, Exact>(forest, rows, cells).run(roots, n_trees);
     else if (rows.is_exact)

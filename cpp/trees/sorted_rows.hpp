@@ -16,6 +16,7 @@
 
 #include "common/rows.hpp"
 #include "common/threads.hpp"
+#include "trees/byte_rows.hpp"
 #include "trees/group_descent.hpp"
 #include "trees/packed_trees.hpp"
 #include "trees/splits.hpp"
@@ -101,15 +102,12 @@ template <class Value, class Cell> class PackedTrees::GroupMapper {
         for (std::int64_t i = 0; i < n; ++i)
             roots[i] = static_cast<std::uint32_t>(trees_.starts_[begin + i] - first_node);
         if constexpr (std::is_same_v<Value, float>)
-            best_group_descents().floats(forest, roots, n, group, found_);
+            best_group_descents().floats(forest, roots, n, group, {found_, sizeof(Cell)});
         else
-            best_group_descents().doubles(forest, roots, n, group, found_);
-        for (std::int64_t r = 0; r < group.n_rows; ++r) {
-            Cell *cells = cells_ + numbers[r] * n_trees + begin;
-#pragma GCC unroll 8
-            for (std::int64_t i = 0; i < n; ++i)
-                cells[i] = static_cast<Cell>(found_[i * kGroupRows + r]);
-        }
+            best_group_descents().doubles(forest, roots, n, group, {found_, sizeof(Cell)});
+        write_byte_rows(
+            found_, kGroupRows, group.n_rows, n * static_cast<std::int64_t>(sizeof(Cell)),
+            [&](std::int64_t r) { return reinterpret_cast<std::uint8_t *>(cells_ + numbers[r] * n_trees + begin); });
     }
 
     const PackedTrees &trees_;
@@ -120,7 +118,7 @@ template <class Value, class Cell> class PackedTrees::GroupMapper {
     std::vector<float> values_;
     std::vector<const Value *> exact_;
     std::vector<RowGroup<Value>> groups_;
-    std::uint32_t found_[kGroupTrees * kGroupRows]; // cells of a group in some trees
+    std::uint8_t found_[kGroupTrees * sizeof(Cell) * kGroupRows]; // cells of a group in some trees
 };
 
 // The nodes of the first tree in which the rows end. They only serve to sort, so missing values and categories are
