@@ -36,7 +36,7 @@ test: $(VENV)/.installed-test  ## run the tests and doctests
 	@$(BIN)/pytest -n auto $(ARGS)
 
 test-core: $(VENV)/.installed-test  ## compare the core's results with those of other platforms, on each instruction set
-	@for isa in baseline avx2 avx512 avx512vnni; do ISOKERN_ISA=$$isa $(VENV)/build/core_test cpp/tests/golden.txt; done
+	@for isa in baseline avx2 avx512 avx512vnni amx; do ISOKERN_ISA=$$isa $(VENV)/build/core_test cpp/tests/golden.txt; done
 
 # The oldest releases that pyproject.toml allows, in an environment of their own. pytest is new, and warns of what
 # scikit-learn 1.6 passes it. Left out: tests that use newer functions (one-dimensional and random sparse arrays, the setting
@@ -80,7 +80,7 @@ sanitize:  ## run the core's tests with the address and undefined-behaviour sani
 	    $(MAKE) --no-print-directory VENV=$(VENV)-sanitize $(VENV)-sanitize/.installed-test
 	@export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:quarantine_size_mb=16 UBSAN_OPTIONS=print_stacktrace=1; \
 	preload="$$(for name in asan ubsan stdc++; do $(CXX) -print-file-name=lib$$name.so; done | xargs)"; \
-	for ISOKERN_ISA in baseline avx2 avx512 avx512vnni; do \
+	for ISOKERN_ISA in baseline avx2 avx512 avx512vnni amx; do \
 	    export ISOKERN_ISA; \
 	    used="$$(LD_PRELOAD="$$preload" $(VENV)-sanitize/bin/python -c 'from isokern import _core; print(_core.instruction_set())')"; \
 	    [ "$$used" = "$$ISOKERN_ISA" ] || { echo "$$ISOKERN_ISA: not on this CPU"; continue; }; \

@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUILD = ROOT / "build" / "cross"
 # Those that the CPU lacks fall back to the widest that it has.
-INSTRUCTION_SETS = {"x86_64": ("baseline", "avx2", "avx512", "avx512vnni"), "aarch64": ("baseline",)}
+INSTRUCTION_SETS = {"x86_64": ("baseline", "avx2", "avx512", "avx512vnni", "amx"), "aarch64": ("baseline",)}
 ZIG = "zig"  # stands for the compiler of ziglang, for the platform's target
 
 

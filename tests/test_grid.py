@@ -12,7 +12,7 @@ from isokern.rows import core_rows
 from test_voronoi import twin
 
 needs_bytes = pytest.mark.skipif(
-    _core.instruction_set() != "avx512vnni", reason=f"no products of bytes with {_core.instruction_set()}"
+    _core.instruction_set() not in ("avx512vnni", "amx"), reason=f"no products of bytes with {_core.instruction_set()}"
 )
 
 VALUES = {

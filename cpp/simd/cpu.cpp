@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "common/cpus.hpp"
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -16,13 +18,17 @@
 namespace isokern {
 namespace {
 
-constexpr std::array<const char *, 4> kNames{"baseline", "avx2", "avx512", "avx512vnni"};
+constexpr std::array<const char *, 5> kNames{"baseline", "avx2", "avx512", "avx512vnni", "amx"};
 
 #if defined(__x86_64__)
 
-// Bits of XCR0: the operating system saves the registers of AVX (xmm, ymm) and of AVX-512 (also opmask, zmm).
+// Bits of XCR0: the operating system saves the registers of AVX (xmm, ymm), of AVX-512 (also opmask, zmm), and of AMX
+// (also tiles).
 constexpr unsigned kAvxState = 0x06;
 constexpr unsigned kAvx512State = 0xe6;
+constexpr unsigned kTileState = 0x600e6;
+// Bits of CPUID: tiles and their int8 products. Compilers name them differently.
+constexpr unsigned kAmx = 0x03000000;
 
 // Returns the lower half of XCR0. Only allowed if CPUID reports OSXSAVE.
 unsigned saved_state() {
@@ -44,7 +50,10 @@ InstructionSet widest() {
         return InstructionSet::baseline;
     if (!contains(ebx, bit_AVX512F | bit_AVX512BW | bit_AVX512VL | bit_AVX512DQ) || !contains(state, kAvx512State))
         return InstructionSet::avx2;
-    return contains(ecx, bit_AVX512VNNI) ? InstructionSet::avx512vnni : InstructionSet::avx512;
+    if (!contains(ecx, bit_AVX512VNNI))
+        return InstructionSet::avx512;
+    const bool has_tiles = contains(edx, kAmx) && contains(state, kTileState) && may_use_tiles();
+    return has_tiles ? InstructionSet::amx : InstructionSet::avx512vnni;
 }
 
 #else

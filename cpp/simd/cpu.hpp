@@ -7,12 +7,12 @@
 namespace isokern {
 
 // In ascending order. All but the baseline exist on x86-64 only.
-enum class InstructionSet { baseline, avx2, avx512, avx512vnni };
+enum class InstructionSet { baseline, avx2, avx512, avx512vnni, amx };
 
 // The widest set that this CPU supports, or a narrower one if the environment variable ISOKERN_ISA names it. Read once.
 InstructionSet instruction_set();
 
-// The set's name: "baseline", "avx2", "avx512" or "avx512vnni".
+// The set's name: "baseline", "avx2", "avx512", "avx512vnni" or "amx".
 const char *name_of(InstructionSet set);
 
 } // namespace isokern

@@ -1,7 +1,7 @@
 // The loops of products.hpp: GEMM micro-kernels with register blocking (compare BLIS), and int8 dot products.
 //
 // In: packed rows and points. Out: bounds. Compiled once per instruction set (for_isa.hpp). Portable code uses the
-// compiler's vector extension, which also gives the NEON code of arm64; AVX-512 and VNNI have intrinsics where the
+// compiler's vector extension, which also gives the NEON code of arm64; AVX-512, VNNI and AMX have intrinsics where the
 // compiler does not find the instruction.
 #include "simd/products.hpp"
 
@@ -131,12 +131,97 @@ inline void add_products(__m512i &sums, const __m512i &points, const __m512i &va
     __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(points), "v"(values));
 }
 
+//  distances[p] = row_offset + offsets[p] - 2 sums[p]      for the points of a panel
+inline void write_distances(__m512i sums, std::int32_t row_offset, const std::int32_t *offsets, float *distances) {
+    const __m512i offset = _mm512_add_epi32(_mm512_loadu_si512(offsets), _mm512_set1_epi32(row_offset));
+    _mm512_storeu_ps(distances, _mm512_cvtepi32_ps(_mm512_sub_epi32(offset, _mm512_slli_epi32(sums, 1))));
+}
+
+#if defined(__AMX_INT8__)
+constexpr std::int64_t kByteGroup = 16;       // rows of a tile
+constexpr std::int64_t kTile = 1024;          // bytes of a tile of 64 columns of a group, or of a panel
+constexpr std::int64_t kBlockBytes = 1 << 18; // of panels, which stay in the L2 cache for all groups
+
+// The shapes of the eight tile registers: all have 16 rows of 64 bytes. Their use ends with this object, so that the
+// system need not save them any more.
+class Tiles {
+  public:
+    Tiles() {
+        struct {
+            std::uint8_t palette = 1, start = 0, reserved[14] = {};
+            std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+            std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+        } shapes;
+        static_assert(sizeof shapes == 64);
+        _tile_loadconfig(&shapes);
+    }
+    Tiles(const Tiles &) = delete;
+    ~Tiles() { _tile_release(); }
+};
+
+// byte_distances for one or two groups and panels. Tiles 0 to 3 are sums: of the first group with both panels, then of
+// the second; 4 and 5 are rows, 6 and 7 points.
+template <bool two_groups, bool two_panels>
+void multiply_bytes(const std::int8_t *rows, const std::int32_t *row_offsets, std::int64_t width,
+                    const std::uint8_t *panels, const std::int32_t *offsets, float *distances, std::int64_t stride) {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    for (std::int64_t j = 0; j < width; j += kByteColumns) {
+        const std::uint8_t *points = panels + j / kByteColumns * kTile;
+        _tile_loadd(4, rows + j, width);
+        _tile_loadd(6, points, kByteColumns);
+        _tile_dpbsud(0, 4, 6);
+        if constexpr (two_panels) {
+            _tile_loadd(7, points + kPanel * width, kByteColumns);
+            _tile_dpbsud(1, 4, 7);
+        }
+        if constexpr (two_groups) {
+            _tile_loadd(5, rows + kByteGroup * width + j, width);
+            _tile_dpbsud(2, 5, 6);
+        }
+        if constexpr (two_groups && two_panels)
+            _tile_dpbsud(3, 5, 7);
+    }
+    alignas(64) std::int32_t sums[4][kByteGroup][kPanel];
+    _tile_stored(0, sums[0], kByteColumns);
+    _tile_stored(1, sums[1], kByteColumns);
+    _tile_stored(2, sums[2], kByteColumns);
+    _tile_stored(3, sums[3], kByteColumns);
+    for (int r = 0; r < (two_groups ? 2 : 1) * kByteGroup; ++r)
+        for (int v = 0; v < (two_panels ? 2 : 1); ++v)
+            write_distances(_mm512_load_si512(sums[r / kByteGroup * 2 + v][r % kByteGroup]), row_offsets[r],
+                            offsets + v * kPanel, distances + r * stride + v * kPanel);
+}
+
+// Two groups stay in the L1 cache while a block of panels streams by from the L2 cache.
+void byte_distances(const std::int8_t *rows, const std::int32_t *row_offsets, std::int64_t n_groups,
+                    std::int64_t n_columns, const std::uint8_t *panels, std::int64_t n_panels,
+                    const std::int32_t *offsets, float *distances, std::int64_t stride) {
+    const Tiles tiles;
+    const std::int64_t width = byte_width(n_columns), block = kBlockBytes / (2 * kPanel * width) * 2 + 2;
+    for (std::int64_t begin = 0; begin < n_panels; begin += block)
+        for (std::int64_t g = 0; g < n_groups; g += 2)
+            for (std::int64_t p = begin; p < n_panels && p < begin + block; p += 2) {
+                const bool two_panels = p + 1 < n_panels, two_groups = g + 1 < n_groups;
+                auto *multiply = two_groups   ? two_panels ? &multiply_bytes<true, true> : &multiply_bytes<true, false>
+                                 : two_panels ? &multiply_bytes<false, true>
+                                              : &multiply_bytes<false, false>;
+                multiply(rows + g * width * kByteGroup, row_offsets + g * kByteGroup, width,
+                         panels + p * width * kPanel, offsets + p * kPanel,
+                         distances + g * kByteGroup * stride + p * kPanel, stride);
+            }
+}
+#else
+constexpr std::int64_t kByteGroup = 8;
+
 // byte_distances for one group of rows and n panels, with all sums in registers. fetches_next prefetches the next n
 // panels meanwhile.
 template <int n, bool fetches_next>
-void multiply_bytes(const std::int8_t *rows, const std::int32_t *row_offsets, std::int64_t n_quads,
+void multiply_bytes(const std::int8_t *rows, const std::int32_t *row_offsets, std::int64_t n_columns,
                     const std::uint8_t *panels, const std::int32_t *offsets, float *distances, std::int64_t stride) {
-    constexpr std::int64_t kQuad = 4;
+    const std::int64_t width = byte_width(n_columns), n_quads = (n_columns + 3) / 4;
     __m512i sums[kByteGroup][n]; // all loops over them are unrolled, so that they stay in registers
 #pragma GCC unroll 16
     for (int g = 0; g < kByteGroup; ++g)
@@ -147,14 +232,14 @@ void multiply_bytes(const std::int8_t *rows, const std::int32_t *row_offsets, st
         __m512i points[n];
 #pragma GCC unroll 16
         for (int v = 0; v < n; ++v)
-            points[v] = _mm512_loadu_si512(panels + (v * n_quads + q) * kPanel * kQuad);
+            points[v] = _mm512_loadu_si512(panels + v * kPanel * width + q * 4 * kPanel);
         if constexpr (fetches_next)
             for (int v = 0; v < n; ++v)
-                __builtin_prefetch(panels + ((n + v) * n_quads + q) * kPanel * kQuad, 0, 2);
-        const auto *values = reinterpret_cast<const std::int32_t __attribute__((may_alias)) *>(rows) + q * kByteGroup;
+                __builtin_prefetch(panels + (n + v) * kPanel * width + q * 4 * kPanel, 0, 2);
 #pragma GCC unroll 16
         for (int g = 0; g < kByteGroup; ++g) {
-            const __m512i value = _mm512_set1_epi32(values[g]);
+            const auto *values = reinterpret_cast<const std::int32_t __attribute__((may_alias)) *>(rows + g * width);
+            const __m512i value = _mm512_set1_epi32(values[q]);
 #pragma GCC unroll 16
             for (int v = 0; v < n; ++v)
                 add_products(sums[g][v], points[v], value);
@@ -163,28 +248,26 @@ void multiply_bytes(const std::int8_t *rows, const std::int32_t *row_offsets, st
 #pragma GCC unroll 16
     for (int g = 0; g < kByteGroup; ++g)
 #pragma GCC unroll 16
-        for (int v = 0; v < n; ++v) {
-            const __m512i offset =
-                _mm512_add_epi32(_mm512_loadu_si512(offsets + v * kPanel), _mm512_set1_epi32(row_offsets[g]));
-            _mm512_storeu_ps(distances + g * stride + v * kPanel,
-                             _mm512_cvtepi32_ps(_mm512_sub_epi32(offset, _mm512_slli_epi32(sums[g][v], 1))));
-        }
+        for (int v = 0; v < n; ++v)
+            write_distances(sums[g][v], row_offsets[g], offsets + v * kPanel, distances + g * stride + v * kPanel);
 }
 
 // Two panels at a time; the last one alone if their number is odd.
 void byte_distances(const std::int8_t *rows, const std::int32_t *row_offsets, std::int64_t n_groups,
-                    std::int64_t n_quads, const std::uint8_t *panels, std::int64_t n_panels,
+                    std::int64_t n_columns, const std::uint8_t *panels, std::int64_t n_panels,
                     const std::int32_t *offsets, float *distances, std::int64_t stride) {
+    const std::int64_t width = byte_width(n_columns);
     for (std::int64_t p = 0; p < n_panels; p += 2)
         for (std::int64_t g = 0; g < n_groups; ++g) {
             auto *multiply = g == 0 ? &multiply_bytes<2, true> : &multiply_bytes<2, false>;
             if (p + 1 == n_panels)
                 multiply = &multiply_bytes<1, false>;
-            multiply(rows + g * n_quads * kByteGroup * 4, row_offsets + g * kByteGroup, n_quads,
-                     panels + p * n_quads * kPanel * 4, offsets + p * kPanel,
+            multiply(rows + g * width * kByteGroup, row_offsets + g * kByteGroup, n_columns,
+                     panels + p * width * kPanel, offsets + p * kPanel,
                      distances + g * kByteGroup * stride + p * kPanel, stride);
         }
 }
+#endif
 
 //  found[k] = sum_j row[j] points[k][j] for k < n
 template <int n>
@@ -215,13 +298,14 @@ void byte_distances_at(const std::int8_t *row, std::int32_t row_offset, std::int
         std::int32_t found[kTogether];
         const std::int64_t n_here = n - k < kTogether ? n - k : kTogether;
         for (int l = 0; l < kTogether; ++l)
-            here[l] = points + indices[l < n_here ? k + l : k] * n_columns;
-        multiply_bytes_at<kTogether>(row, n_columns, here, found);
+            here[l] = points + indices[l < n_here ? k + l : k] * byte_width(n_columns);
+        (n_here == 1 ? multiply_bytes_at<1> : multiply_bytes_at<kTogether>)(row, n_columns, here, found);
         for (std::int64_t l = 0; l < n_here; ++l)
             distances[k + l] = static_cast<float>(row_offset + offsets[indices[k + l]] - 2 * found[l]);
     }
 }
 #else
+constexpr std::int64_t kByteGroup = 1;
 constexpr auto byte_distances = nullptr;
 constexpr auto byte_distances_at = nullptr;
 #endif
@@ -229,6 +313,7 @@ constexpr auto byte_distances_at = nullptr;
 } // namespace
 
 extern const Products ISOKERN_FOR_ISA(products);
-const Products ISOKERN_FOR_ISA(products) = {kGroup, lower_bounds, lower_bounds_at, byte_distances, byte_distances_at};
+const Products ISOKERN_FOR_ISA(products) = {kGroup,          kByteGroup,     lower_bounds,
+                                            lower_bounds_at, byte_distances, byte_distances_at};
 
 } // namespace isokern

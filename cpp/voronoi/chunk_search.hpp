@@ -15,6 +15,7 @@
 
 #include "common/threads.hpp"
 #include "simd/products.hpp"
+#include "voronoi/axes.hpp"
 #include "voronoi/chunks.hpp"
 #include "voronoi/engine.hpp"
 #include "voronoi/frame.hpp"
@@ -23,14 +24,6 @@
 #include "voronoi/search.hpp"
 
 namespace isokern {
-
-// Orthonormal directions, n_columns x n. The distance between projections onto them is a lower bound on the distance,
-// and a close one if they are the first principal components. Bounding boxes use the first kBoxSides of them. If there
-// are more, bounds are first computed along the axes only.
-struct Axes {
-    const double *values;
-    std::int64_t n;
-};
 
 // With kappa and kappa' of rounding.hpp,
 //   lower(x, z) = (1 - kappa) |z|^2 - 2 x.z   and   upper(x, z) = lower(x, z) + 2 kappa (|x|^2 + |z|^2)

@@ -26,6 +26,10 @@ template <class Rows> void load(const Rows &rows, std::int64_t r, std::vector<do
     for_each_nonzero(rows, r, [&](std::int32_t column, double value) { values[column] = value; });
 }
 
+template <class Value> void load(const DenseRows<Value> &rows, std::int64_t r, std::vector<double> &values) {
+    values.assign(rows.row(r), rows.row(r) + rows.n_columns);
+}
+
 // Lists the non-zero values of row r, columns ascending.
 template <class Rows> void load(const Rows &rows, std::int64_t r, std::vector<Entry> &entries) {
     entries.clear();

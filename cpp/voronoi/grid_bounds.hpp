@@ -1,4 +1,4 @@
-// Squared distances between quantised rows and points, from int8 dot products (VNNI).
+// Squared distances between quantised rows and points, from int8 dot products (VNNI, AMX).
 //
 // In: points on a grid (grid.hpp) and which of them are in the pool; then rows. Out: what bounds.hpp describes. With
 // levels q, |q_x - q_z|^2 = |q_x|^2 + |q_z|^2 - 2 q_x.q_z. The instruction multiplies unsigned by signed bytes, so rows
@@ -66,12 +66,18 @@ class GridRow {
     // As a point: |q_z|^2 - 256 sum(q_z), because rows are stored less 128 (see above).
     std::int32_t offset() const { return sum_of_squares_ - 256 * sum_; }
 
-    // Writes the levels, less `less`, as row k of groups of rows or panels of points, [k / group][quad][k % group][4].
-    template <class Byte> void pack(Byte *packed, std::int64_t k, std::int64_t group, int less) const {
+    // As a row: writes the levels less 128.
+    void write(std::int8_t *row) const {
+        std::transform(numbers_.begin(), numbers_.end(), row,
+                       [](std::uint8_t level) { return static_cast<std::int8_t>(level - 128); });
+    }
+
+    // As point k of panels, [k / kPanel][quad][k % kPanel][4]: writes the levels.
+    void pack(std::uint8_t *panels, std::int64_t k) const {
         const auto d = static_cast<std::int64_t>(numbers_.size());
-        packed += (k / group * ((d + 3) / 4) * group + k % group) * 4;
+        std::uint8_t *packed = panels + k / kPanel * kPanel * byte_width(d) + k % kPanel * 4;
         for (std::int64_t j = 0; j < d; ++j)
-            packed[j / 4 * group * 4 + j % 4] = static_cast<Byte>(numbers_[j] - less);
+            packed[j / 4 * kPanel * 4 + j % 4] = numbers_[j];
     }
 
   private:
@@ -102,16 +108,15 @@ template <class Value> class GridBounds {
     template <class Rows> class Scratch;
 
     GridBounds(const Points &points, std::span<const std::int32_t> numbers, const Grid &grid)
-        : grid_(grid), n_quads_((points.n_columns + 3) / 4),
-          offsets_(static_cast<std::size_t>(n_panels(std::ssize(numbers)) * kPanel)),
-          panels_(offsets_.size() * static_cast<std::size_t>(n_quads_ * 4)) {
+        : grid_(grid), offsets_(static_cast<std::size_t>(n_panels(std::ssize(numbers)) * kPanel)),
+          panels_(offsets_.size() * static_cast<std::size_t>(byte_width(points.n_columns))) {
         std::vector<double> off(numbers.size());
         parallel_tiles(std::ssize(numbers), 16 * kPanel, 0, [&] {
             return [&, point = GridRow(grid_, points.n_columns)](std::int64_t begin, std::int64_t end) mutable {
                 for (std::int64_t p = begin; p < end; ++p) {
                     off[p] = point.enter(points, numbers[p]);
                     offsets_[p] = point.offset();
-                    point.pack(panels_.data(), p, kPanel, 0);
+                    point.pack(panels_.data(), p);
                 }
             };
         });
@@ -124,7 +129,6 @@ template <class Value> class GridBounds {
 
   private:
     Grid grid_;
-    std::int64_t n_quads_;
     std::vector<std::int32_t> offsets_; // by point: |q_z|^2 - 256 sum(q_z)
     std::vector<std::uint8_t> panels_;
     double furthest_off_ = 0.0; // the largest distance of a point from the grid, in steps
@@ -134,24 +138,23 @@ template <class Value> template <class Rows> class GridBounds<Value>::Scratch {
   public:
     Scratch(const GridBounds &table, const Rows &rows, std::int64_t tile)
         : table_(table), rows_(rows), products_(best_products()), numbers_(table.grid_, rows.n_columns),
-          packed_(static_cast<std::size_t>((tile + kByteGroup) * table.n_quads_ * 4)),
-          row_offsets_(static_cast<std::size_t>(tile + kByteGroup)), off_(static_cast<std::size_t>(tile)) {}
+          width_(byte_width(rows.n_columns)), bytes_(static_cast<std::size_t>((tile + group()) * width_)),
+          row_offsets_(static_cast<std::size_t>(tile + group())), off_(static_cast<std::size_t>(tile)) {}
 
-    std::int64_t group() const { return kByteGroup; }
+    std::int64_t group() const { return products_.byte_group; }
 
     void enter(std::int64_t begin, std::int64_t end) {
         for (std::int64_t k = 0; k < end - begin; ++k) {
             off_[k] = numbers_.enter(rows_, begin + k);
             row_offsets_[k] = numbers_.sum_of_squares();
-            numbers_.pack(packed_.data(), k, kByteGroup, 128);
+            numbers_.write(bytes_.data() + k * width_);
         }
     }
 
     void fill(std::int64_t k, std::int64_t n_groups, std::int64_t panel, std::int64_t n_panels, float *bounds,
               std::int64_t stride) const {
-        const std::int64_t width = table_.n_quads_ * 4;
-        products_.byte_distances(packed_.data() + k * width, row_offsets_.data() + k, n_groups, table_.n_quads_,
-                                 table_.panels_.data() + panel * kPanel * width, n_panels,
+        products_.byte_distances(bytes_.data() + k * width_, row_offsets_.data() + k, n_groups, rows_.n_columns,
+                                 table_.panels_.data() + panel * kPanel * width_, n_panels,
                                  table_.offsets_.data() + panel * kPanel, bounds, stride);
     }
 
@@ -171,7 +174,8 @@ template <class Value> template <class Rows> class GridBounds<Value>::Scratch {
     const Rows &rows_;
     const Products &products_;
     GridRow numbers_;
-    std::vector<std::int8_t> packed_;
+    std::int64_t width_;             // of a row in bytes_
+    std::vector<std::int8_t> bytes_; // levels less 128
     std::vector<std::int32_t> row_offsets_;
     std::vector<double> off_; // by row: its distance from the grid, in steps
 };

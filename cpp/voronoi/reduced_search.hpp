@@ -8,10 +8,8 @@
 //  - Refine: points that may be nearest by their coarse bounds get the squared distance between levels, by int8
 //    products over all columns. The first to get it are those with the smallest coarse bounds; they limit how far the
 //    search has to go. Exact distances decide among equals.
-// Samples that overlap little are searched one by one, others all at once (search.hpp).
-//
-// The axes are rotated among themselves before coordinates are quantised: all then have about the same variance, and
-// one step size suits them all.
+// Samples that overlap little are searched one by one, each for a whole tile of rows while it is in the cache. Others
+// are searched all at once, row by row (search.hpp).
 #pragma once
 
 #include <algorithm>
@@ -19,7 +17,6 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
-#include <numbers>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -27,99 +24,23 @@
 
 #include "common/threads.hpp"
 #include "simd/products.hpp"
-#include "voronoi/chunk_search.hpp"
+#include "voronoi/axes.hpp"
 #include "voronoi/distance.hpp"
 #include "voronoi/engine.hpp"
 #include "voronoi/grid_bounds.hpp"
-#include "voronoi/rounding.hpp"
+#include "voronoi/projection.hpp"
 #include "voronoi/scans.hpp"
 #include "voronoi/search.hpp"
 
 namespace isokern {
 
-// Coordinates of levels along rotated principal axes.
-class Projection {
-  public:
-    //   axes: orthonormal, n_columns x n      centre: about the mean of the levels
-    Projection(const Axes &axes, std::vector<float> centre)
-        : n_axes_(axes.n), centre_(std::move(centre)),
-          panels_(static_cast<std::size_t>(n_panels(axes.n) * kPanel * n_columns())),
-          no_offsets_(static_cast<std::size_t>(n_panels(axes.n) * kPanel)) {
-        const std::vector<double> rotation = cosines(axes.n);
-        for (std::int64_t j = 0; j < n_columns(); ++j)
-            for (std::int64_t b = 0; b < axes.n; ++b)
-                panels_[panel_index(b, j, n_columns())] = static_cast<float>(std::inner_product(
-                    axes.values + j * axes.n, axes.values + (j + 1) * axes.n, rotation.begin() + b * axes.n, 0.0));
-    }
-
-    std::int64_t n_axes() const { return n_axes_; }
-    std::int64_t n_columns() const { return std::ssize(centre_); }
-
-    // How far the computed coordinates of levels can be from the true ones (rounding.hpp), for a row and a point
-    // together.
-    double error() const {
-        const auto d = static_cast<double>(n_columns());
-        return 2.02 * std::sqrt(static_cast<double>(n_axes_)) * static_cast<double>(n_roundings(n_columns()) + 2) *
-               0x1p-24 * 255.0 * std::sqrt(d);
-    }
-
-    // Computes coordinates for a group of rows at a time; owns the scratch buffers of one thread.
-    class Scratch {
-      public:
-        explicit Scratch(const Projection &projection)
-            : projection_(projection), products_(best_products()),
-              packed_(static_cast<std::size_t>(products_.group * projection.n_columns())),
-              found_(static_cast<std::size_t>(products_.group) * projection.no_offsets_.size()) {}
-
-        std::int64_t group() const { return products_.group; }
-
-        // Enters the levels of row k < group().
-        void enter(std::int64_t k, std::span<const std::uint8_t> levels) {
-            for (std::size_t j = 0; j < levels.size(); ++j)
-                packed_[j * static_cast<std::size_t>(products_.group) + k] = levels[j] - projection_.centre_[j];
-        }
-
-        //  coordinates[k, a] = sum_j axes[j, a] (levels[k, j] - centre[j]) for k < n
-        // lower_bounds with offsets 0 gives this times -2.
-        void project(std::int64_t n, float *coordinates) {
-            const std::int64_t n_axes = projection_.n_axes_, stride = n_panels(n_axes) * kPanel;
-            products_.lower_bounds(packed_.data(), 1, projection_.n_columns(), projection_.panels_.data(),
-                                   n_panels(n_axes), projection_.no_offsets_.data(), found_.data(), stride);
-            for (std::int64_t k = 0; k < n; ++k)
-                std::transform(found_.begin() + k * stride, found_.begin() + k * stride + n_axes,
-                               coordinates + k * n_axes, [](float x) { return -0.5f * x; });
-        }
-
-      private:
-        const Projection &projection_;
-        const Products &products_;
-        std::vector<float> packed_, found_;
-    };
-
-  private:
-    // The orthogonal n x n matrix of the discrete cosine transform (DCT-II).
-    static std::vector<double> cosines(std::int64_t n) {
-        std::vector<double> matrix;
-        for (std::int64_t b = 0; b < n; ++b)
-            for (std::int64_t a = 0; a < n; ++a)
-                matrix.push_back(
-                    std::sqrt((b == 0 ? 1.0 : 2.0) / static_cast<double>(n)) *
-                    std::cos(std::numbers::pi * static_cast<double>((2 * a + 1) * b) / static_cast<double>(2 * n)));
-        return matrix;
-    }
-
-    std::int64_t n_axes_;
-    std::vector<float> centre_;
-    std::vector<float> panels_, no_offsets_; // the axes, packed like points
-};
-
 template <class Value> class ReducedSearch final : public Engine {
   public:
     ReducedSearch(const DenseRows<Value> &points, const Samples &samples, const Grid &grid, const Axes &axes)
-        : points_(points), pool_(points, samples), size_(samples.largest()), numbers_(coarse_numbers()), grid_(grid),
-          width_((points.n_columns + kByteColumns - 1) / kByteColumns * kByteColumns),
-          levels_(static_cast<std::size_t>(pool_.size() * width_)), offsets_(static_cast<std::size_t>(pool_.size())),
-          furthest_off_(lay_out_points()), projection_(axes, mean_levels()), coarse_(coarse_bounds()) {}
+        : points_(points), pool_(points, samples), size_(samples.largest()), numbers_(layout()), grid_(grid),
+          width_(byte_width(points.n_columns)), levels_(numbers_.size() * static_cast<std::size_t>(width_)),
+          offsets_(numbers_.size()), furthest_off_(lay_out_points()), projection_(axes, mean_levels()),
+          coarse_(coarse_bounds()) {}
 
     bool serves(const AnyRows &rows, int threads) const override {
         return std::visit([&](const auto &table) { return are_near(grid_, table, threads); }, rows);
@@ -128,45 +49,60 @@ template <class Value> class ReducedSearch final : public Engine {
     void apply(const AnyRows &rows, std::span<const CellsOut> cells, int threads) const override {
         std::visit(
             [&]<class Rows>(const Rows &table) {
-                const std::int64_t tile = std::min(table.n_rows, kTile);
-                parallel_tiles(table.n_rows, tile, threads, [&] { return Worker<Rows>(*this, table, tile, cells[0]); });
+                if (is_by_sample())
+                    map<SampleWorker<Rows>>(table, cells[0], threads, 256);
+                else
+                    map<PoolWorker<Rows>>(table, cells[0], threads, 16);
             },
             rows);
     }
 
   private:
-    template <class Rows> class Worker;
+    template <class Rows> class Tile;
+    template <class Rows> class SampleWorker;
+    template <class Rows> class PoolWorker;
 
-    static constexpr std::int64_t kTile = 16;
+    //   most_rows: of a tile
+    template <class Worker, class Rows>
+    void map(const Rows &rows, CellsOut cells, int threads, std::int64_t most_rows) const {
+        const std::int64_t tile = std::min(rows.n_rows, most_rows);
+        parallel_tiles(rows.n_rows, tile, threads, [&] { return Worker(*this, rows, tile, cells); });
+    }
 
-    // Whether samples overlap little. Each then has coarse bounds of its own, although some points are in several: a
-    // search of one sample is so much simpler that this was faster up to this ratio.
+    // Whether samples overlap little. Each is then laid out on its own, although some points are in several: a search
+    // of one sample after another, each in the cache, was faster up to this ratio.
     bool is_by_sample() const { return 2 * pool_.n_partitionings * size_ <= 3 * pool_.size(); }
 
-    // By sample: its points, place by place. A place whose point repeats an earlier one repeats the sample's first.
-    // Otherwise all points of the pool.
-    std::vector<std::int32_t> coarse_numbers() const {
+    // Coarse bounds of a row to the points of a sample: whole panels.
+    std::int64_t sample_stride() const { return n_panels(size_) * kPanel; }
+
+    // By sample: its points, place by place, sample_stride() apart. A place whose point repeats an earlier one, or that
+    // fills a panel up, repeats the sample's first. Otherwise all points of the pool.
+    std::vector<std::int32_t> layout() const {
         std::vector<std::int32_t> numbers(static_cast<std::size_t>(pool_.size()));
         std::iota(numbers.begin(), numbers.end(), 0);
         if (!is_by_sample())
             return numbers;
-        std::vector<std::int32_t> by_sample(static_cast<std::size_t>(pool_.n_partitionings * size_), -1);
+        const std::int64_t t = pool_.n_partitionings, stride = sample_stride();
+        std::vector<std::int32_t> by_sample(static_cast<std::size_t>(t * stride), -1);
         for (const std::int32_t p : numbers)
             for (std::int64_t k = pool_.member_starts[p]; k < pool_.member_ends[p]; ++k)
-                by_sample[pool_.members[k].partitioning * size_ + pool_.members[k].place] = p;
-        for (std::size_t k = 0; k < by_sample.size(); ++k)
-            if (by_sample[k] < 0)
-                by_sample[k] = by_sample[k / static_cast<std::size_t>(size_) * static_cast<std::size_t>(size_)];
+                by_sample[pool_.members[k].partitioning * stride + pool_.members[k].place] = p;
+        for (std::int64_t i = 0; i < t; ++i)
+            std::replace(by_sample.begin() + i * stride, by_sample.begin() + (i + 1) * stride, -1,
+                         by_sample[i * stride]);
         return by_sample;
     }
+
+    std::int64_t n_points() const { return std::ssize(numbers_); }
 
     // Writes the levels of all points and their offsets; returns the largest distance of a point from its levels.
     double lay_out_points() {
         std::vector<double> off(offsets_.size());
-        parallel_tiles(pool_.size(), 256, 0, [&] {
+        parallel_tiles(n_points(), 256, 0, [&] {
             return [&, point = GridRow(grid_, points_.n_columns)](std::int64_t begin, std::int64_t end) mutable {
                 for (std::int64_t p = begin; p < end; ++p) {
-                    off[p] = point.enter(points_, pool_.points[p]);
+                    off[p] = point.enter(points_, pool_.points[numbers_[p]]);
                     offsets_[p] = point.offset();
                     std::copy(point.levels().begin(), point.levels().end(), levels_.begin() + p * width_);
                 }
@@ -184,34 +120,37 @@ template <class Value> class ReducedSearch final : public Engine {
 
     std::vector<float> mean_levels() const {
         std::vector<std::int64_t> sums(static_cast<std::size_t>(points_.n_columns));
-        for (std::int64_t p = 0; p < pool_.size(); ++p)
+        for (std::int64_t p = 0; p < n_points(); ++p)
             std::transform(sums.begin(), sums.end(), levels(p).begin(), sums.begin(), std::plus<std::int64_t>());
         std::vector<float> means(sums.size());
         std::transform(sums.begin(), sums.end(), means.begin(),
-                       [&](std::int64_t sum) { return static_cast<float>(sum / static_cast<double>(pool_.size())); });
+                       [&](std::int64_t sum) { return static_cast<float>(sum / static_cast<double>(n_points())); });
         return means;
     }
 
     // Quantises the coordinates of all points.
     GridBounds<float> coarse_bounds() const {
-        std::vector<float> coordinates(static_cast<std::size_t>(pool_.size() * n_axes()));
-        const std::int64_t group = best_products().group;
-        parallel_tiles(pool_.size(), group, 0, [&] {
-            return [&, projector = Projection::Scratch(projection_)](std::int64_t begin, std::int64_t end) mutable {
-                for (std::int64_t p = begin; p < end; ++p)
-                    projector.enter(p - begin, levels(p));
-                projector.project(end - begin, coordinates.data() + begin * n_axes());
-            };
+        std::vector<float> coordinates(static_cast<std::size_t>(n_points() * n_axes()));
+        std::vector<std::int32_t> all(numbers_.size());
+        std::iota(all.begin(), all.end(), 0);
+        constexpr std::int64_t kTile = 256;
+        parallel_tiles(n_points(), kTile, 0, [&] {
+            return
+                [&, projector = Projection::Scratch(projection_, kTile)](std::int64_t begin, std::int64_t end) mutable {
+                    for (std::int64_t p = begin; p < end; ++p)
+                        projector.enter(p - begin, levels(p));
+                    projector.project(end - begin, coordinates.data() + begin * n_axes());
+                };
         });
-        return GridBounds<float>({coordinates.data(), pool_.size(), n_axes()}, numbers_, Grid::around(coordinates));
+        return GridBounds<float>({coordinates.data(), n_points(), n_axes()}, all, Grid::around(coordinates));
     }
 
     DenseRows<Value> points_;
     Pool pool_;
     std::int64_t size_;                 // of the samples
-    std::vector<std::int32_t> numbers_; // the points that get coarse bounds
+    std::vector<std::int32_t> numbers_; // in the pool, of the points in the order in which they are laid out
     Grid grid_;
-    std::int64_t width_;                // n_columns, padded with zeros to a multiple of kByteColumns
+    std::int64_t width_;                // of a point in levels_
     std::vector<std::uint8_t> levels_;  // of the points, n x width_
     std::vector<std::int32_t> offsets_; // by point (GridRow)
     double furthest_off_;               // the largest distance of a point from its levels, in steps
@@ -219,34 +158,168 @@ template <class Value> class ReducedSearch final : public Engine {
     GridBounds<float> coarse_;
 };
 
-// Finds the cells of tiles of rows; owns the scratch buffers of one thread.
-template <class Value> template <class Rows> class ReducedSearch<Value>::Worker {
-  public:
-    Worker(const ReducedSearch &engine, const Rows &rows, std::int64_t tile, CellsOut cells)
+// A tile of rows, prepared for the search; owns the scratch buffers of one thread.
+template <class Value> template <class Rows> class ReducedSearch<Value>::Tile {
+  protected:
+    //   n_points: coarse bounds of a row that are computed at once
+    Tile(const ReducedSearch &engine, const Rows &rows, std::int64_t tile, CellsOut cells, std::int64_t n_points)
         : engine_(engine), rows_(rows), cells_(cells), products_(best_products()), scans_(best_scans()),
-          n_points_(std::ssize(engine.numbers_)), stride_(n_panels(n_points_) * kPanel),
-          row_(engine.grid_, rows.n_columns), bytes_(static_cast<std::size_t>(tile * engine.width_)),
-          row_offsets_(static_cast<std::size_t>(tile)), off_(row_offsets_.size()), projector_(engine.projection_),
+          stride_(n_panels(n_points) * kPanel), row_(engine.grid_, rows.n_columns),
+          bytes_(static_cast<std::size_t>(tile * engine.width_)), row_offsets_(static_cast<std::size_t>(tile)),
+          widths_(row_offsets_.size()), slacks_(row_offsets_.size()), projector_(engine.projection_, tile),
           coordinates_(static_cast<std::size_t>(tile * engine.n_axes())),
           projected_{coordinates_.data(), tile, engine.n_axes()}, coarse_(engine.coarse_.of(projected_, tile)),
-          bounds_(static_cast<std::size_t>((tile + coarse_.group() - 1) / coarse_.group() * coarse_.group() * stride_)),
-          indices_(static_cast<std::size_t>(n_points_ + kSpare)), ordered_(indices_.size()),
-          coarse_limits_(static_cast<std::size_t>(engine.pool_.n_partitionings)), search_(engine.pool_),
-          distances_(rows, engine.points_, engine.pool_.points), ends_(coarse_limits_.size()),
-          found_(coarse_limits_.size()) {}
+          bounds_(static_cast<std::size_t>((tile + coarse_.group()) * stride_)),
+          indices_(static_cast<std::size_t>(n_points + kSpare)), distances_(rows, engine.points_, engine.pool_.points) {
+    }
+
+    // Takes rows begin to end as the tile.
+    void enter(std::int64_t begin, std::int64_t end) {
+        for (std::int64_t k = 0; k < end - begin; ++k) {
+            const double off = row_.enter(rows_, begin + k);
+            widths_[k] = engine_.grid_.width(off, engine_.furthest_off_, rows_.n_columns);
+            row_offsets_[k] = row_.sum_of_squares();
+            row_.write(bytes_.data() + k * engine_.width_);
+            projector_.enter(k, row_.levels());
+        }
+        projector_.project(end - begin, coordinates_.data());
+        coarse_.enter(0, end - begin);
+        for (std::int64_t k = 0; k < end - begin; ++k)
+            slacks_[k] = coarse_.off(k) + engine_.projection_.error() / coarse_.step();
+        n_groups_ = (end - begin + coarse_.group() - 1) / coarse_.group();
+    }
+
+    // Computes the coarse bounds of all rows to n points from the begin-th on; begin is a multiple of kPanel.
+    void fill(std::int64_t begin, std::int64_t n) {
+        coarse_.fill(0, n_groups_, begin / kPanel, n_panels(n), bounds_.data(), stride_);
+    }
+
+    // Makes row r, the k-th of the tile, the current one; returns its coarse bounds.
+    const float *begin_row(std::int64_t r, std::int64_t k) {
+        distances_.begin_row(r);
+        k_ = k;
+        return bounds_.data() + k * stride_;
+    }
+
+    // How close two squared distances of the current row's levels can be for their points to be in the wrong order.
+    float width() const { return widths_[k_]; }
+
+    void prefetch(std::int32_t p) const {
+        for (std::int64_t j = 0; j < engine_.width_; j += kByteColumns)
+            __builtin_prefetch(engine_.levels_.data() + p * engine_.width_ + j);
+    }
+
+    //  squares[l] = the squared distance of the current row's levels to those of points[l]
+    void measure(std::span<const std::int32_t> points, float *squares) const {
+        products_.byte_distances_at(bytes_.data() + k_ * engine_.width_, row_offsets_[k_], rows_.n_columns,
+                                    engine_.levels_.data(), engine_.offsets_.data(), points.data(), std::ssize(points),
+                                    squares);
+    }
+
+    // The largest coarse bound of a point whose levels are within this squared distance. kMargin covers that axes are
+    // orthonormal to 1e-10 only, and the rounding of the result.
+    float limit_of(float square) const {
+        constexpr double kMargin = 1e-6;
+        const double steps = std::sqrt(static_cast<double>(square)) / coarse_.step() * (1.0 + kMargin) + slacks_[k_];
+        return static_cast<float>(steps * steps * (1.0 + kMargin));
+    }
+
+    const ReducedSearch &engine_;
+    const Rows &rows_;
+    CellsOut cells_;
+    const Products &products_;
+    const Scans &scans_;
+    std::int64_t stride_; // of a row in bounds_
+    std::int64_t n_groups_ = 0;
+    GridRow row_;
+    std::vector<std::int8_t> bytes_;        // levels of the tile's rows less 128, width_ of the engine apart
+    std::vector<std::int32_t> row_offsets_; // by row: the sum of its squared levels
+    std::vector<float> widths_;             // by row: see width()
+    std::vector<double> slacks_;            // by row: how many coarse distances it can be off
+    Projection::Scratch projector_;
+    std::vector<float> coordinates_;
+    DenseRows<float> projected_; // view of coordinates_
+    GridBounds<float>::Scratch<DenseRows<float>> coarse_;
+    std::vector<float> bounds_;         // coarse bounds of the tile's rows
+    std::vector<std::int32_t> indices_; // scratch: points within a limit
+    Distances<Rows, DenseRows<Value>> distances_;
+    std::int64_t k_ = 0; // the current row
+};
+
+// Searches one sample after another, each for all rows of the tile. The point with the smallest coarse bound limits how
+// far the nearest can be, and so which other points can be nearest.
+template <class Value>
+template <class Rows>
+class ReducedSearch<Value>::SampleWorker : private ReducedSearch<Value>::template Tile<Rows> {
+    using Base = Tile<Rows>;
+    using Base::engine_, Base::scans_, Base::indices_, Base::distances_;
+
+  public:
+    SampleWorker(const ReducedSearch &engine, const Rows &rows, std::int64_t tile, CellsOut cells)
+        : Base(engine, rows, tile, cells, engine.size_), t_(engine.pool_.n_partitionings),
+          squares_(static_cast<std::size_t>(engine.size_)), found_(static_cast<std::size_t>(tile * t_)) {}
 
     void operator()(std::int64_t begin, std::int64_t end) {
-        enter(begin, end);
-        coarse_.enter(0, end - begin);
-        coarse_.fill(0, (end - begin + coarse_.group() - 1) / coarse_.group(), 0, n_panels(n_points_), bounds_.data(),
-                     stride_);
+        Base::enter(begin, end);
+        for (std::int64_t i = 0; i < t_; ++i) {
+            Base::fill(i * engine_.sample_stride(), engine_.size_);
+            for (std::int64_t k = 0; k < end - begin; ++k)
+                found_[k * t_ + i] =
+                    nearest(Base::begin_row(begin + k, k), static_cast<std::int32_t>(i * engine_.sample_stride()));
+        }
+        for (std::int64_t k = 0; k < end - begin; ++k)
+            write_cells(Base::cells_, begin + k, std::span(std::as_const(found_)).subspan(k * t_, t_));
+    }
+
+  private:
+    // The place of the current row's nearest point in the sample whose first point is `first`. Exact distances decide
+    // if several are within the rounding error; of equal ones the first place wins.
+    std::int32_t nearest(const float *bounds, std::int32_t first) {
+        indices_.front() = first + static_cast<std::int32_t>(scans_.least_index(bounds, engine_.size_));
+        Base::measure(std::span(indices_).first(1), squares_.data());
+        const float limit = Base::limit_of(squares_.front() + Base::width());
+        const std::int64_t n = scans_.indices_within(bounds, engine_.size_, limit, indices_.data());
+        if (n == 1)
+            return indices_.front();
+        for (std::int64_t l = 0; l < n; ++l)
+            indices_[l] += first;
+        Base::measure(std::span(indices_).first(n), squares_.data());
+        const float most = *std::min_element(squares_.begin(), squares_.begin() + n) + Base::width();
+        const auto is_open = [&](float square) { return square <= most; };
+        std::int64_t best = std::find_if(squares_.begin(), squares_.begin() + n, is_open) - squares_.begin();
+        for (std::int64_t l = best + 1; l < n; ++l)
+            if (is_open(squares_[l]) && exact(indices_[l]) < exact(indices_[best]))
+                best = l;
+        return indices_[best] - first;
+    }
+
+    double exact(std::int32_t p) { return distances_.to(engine_.numbers_[p]); }
+
+    std::int64_t t_;
+    std::vector<float> squares_;      // squared distances of candidates
+    std::vector<std::int32_t> found_; // [row][sample]: the place of the nearest point
+};
+
+// Searches all samples at once, row by row. The points with the smallest coarse bounds come first. If there is one of
+// each sample among them, the nearest of these limit how far the search has to go.
+template <class Value>
+template <class Rows>
+class ReducedSearch<Value>::PoolWorker : private ReducedSearch<Value>::template Tile<Rows> {
+    using Base = Tile<Rows>;
+    using Base::engine_, Base::scans_, Base::indices_, Base::distances_;
+
+  public:
+    PoolWorker(const ReducedSearch &engine, const Rows &rows, std::int64_t tile, CellsOut cells)
+        : Base(engine, rows, tile, cells, engine.pool_.size()), n_points_(engine.pool_.size()),
+          ordered_(indices_.size()), coarse_limits_(static_cast<std::size_t>(engine.pool_.n_partitionings)),
+          search_(engine.pool_), found_(coarse_limits_.size()) {}
+
+    void operator()(std::int64_t begin, std::int64_t end) {
+        Base::enter(begin, end);
+        Base::fill(0, n_points_);
         for (std::int64_t r = begin; r < end; ++r) {
-            begin_row(r, r - begin);
-            if (engine_.is_by_sample())
-                find_by_sample(bounds_.data() + (r - begin) * stride_);
-            else
-                find_in_pool(bounds_.data() + (r - begin) * stride_);
-            write_cells(cells_, r, std::span(std::as_const(found_)));
+            find(Base::begin_row(r, r - begin));
+            write_cells(Base::cells_, r, std::span(std::as_const(found_)));
         }
     }
 
@@ -254,81 +327,9 @@ template <class Value> template <class Rows> class ReducedSearch<Value>::Worker 
     static constexpr std::size_t kBatch = 16;  // points that get distances before limits are lowered
     static constexpr std::int64_t kSome = 512; // points from which the first limit is estimated
     static constexpr std::int64_t kFirst = 8;  // points of a sample that are looked at first, on average
-    static constexpr double kMargin = 1e-6;
 
-    // Takes rows begin to end as the tile.
-    //   out: bytes_, row_offsets_, off_, coordinates_
-    void enter(std::int64_t begin, std::int64_t end) {
-        for (std::int64_t first = begin; first < end; first += projector_.group()) {
-            const std::int64_t last = std::min(first + projector_.group(), end);
-            for (std::int64_t r = first; r < last; ++r) {
-                off_[r - begin] = row_.enter(rows_, r);
-                row_offsets_[r - begin] = row_.sum_of_squares();
-                std::transform(row_.levels().begin(), row_.levels().end(),
-                               bytes_.begin() + (r - begin) * engine_.width_,
-                               [](std::uint8_t level) { return static_cast<std::int8_t>(level - 128); });
-                projector_.enter(r - first, row_.levels());
-            }
-            projector_.project(last - first, coordinates_.data() + (first - begin) * engine_.n_axes());
-        }
-    }
-
-    // In each sample, the point with the smallest coarse bound limits how far the nearest can be, and so which other
-    // points can be nearest.
     //   in: coarse bounds of the current row      out: found_
-    void find_by_sample(const float *bounds) {
-        const std::int64_t t = engine_.pool_.n_partitionings, size = engine_.size_;
-        points_.clear();
-        for (std::int64_t i = 0; i < t; ++i)
-            choose(engine_.numbers_[i * size + scans_.least_index(bounds + i * size, size)]);
-        measure();
-        std::transform(squares_.begin(), squares_.end(), coarse_limits_.begin(),
-                       [&](float square) { return limit_of(square + width_); });
-        points_.clear();
-        places_.clear();
-        for (std::int64_t i = 0; i < t; ++i) {
-            const std::int64_t n = scans_.indices_within(bounds + i * size, size, coarse_limits_[i], indices_.data());
-            places_.insert(places_.end(), indices_.begin(), indices_.begin() + n);
-            ends_[i] = std::ssize(places_);
-            for (std::int64_t l = 0; l < n; ++l)
-                choose(engine_.numbers_[i * size + indices_[l]]);
-        }
-        measure();
-        for (std::int64_t i = 0; i < t; ++i)
-            found_[i] = nearest(i == 0 ? 0 : ends_[i - 1], ends_[i]);
-    }
-
-    // The place of the nearest among the chosen points begin to end. Exact distances decide if several are within the
-    // rounding error; of equal ones the first place wins.
-    std::int32_t nearest(std::int64_t begin, std::int64_t end) {
-        const float limit = *std::min_element(squares_.begin() + begin, squares_.begin() + end) + width_;
-        const auto is_open = [&](float square) { return square <= limit; };
-        const auto first = std::find_if(squares_.begin() + begin, squares_.begin() + end, is_open);
-        std::int64_t best = first - squares_.begin();
-        for (std::int64_t l = best + 1; l < end; ++l)
-            if (is_open(squares_[l]) && distances_.to(points_[l]) < distances_.to(points_[best]))
-                best = l;
-        return places_[best];
-    }
-
-    // Adds a point to those whose distances measure() computes, and prefetches it.
-    void choose(std::int32_t p) {
-        for (std::int64_t j = 0; j < engine_.width_; j += kByteColumns)
-            __builtin_prefetch(engine_.levels_.data() + p * engine_.width_ + j);
-        points_.push_back(p);
-    }
-
-    //  squares_[l] = the squared distance of the current row's levels to those of points_[l]
-    void measure() {
-        squares_.resize(points_.size());
-        products_.byte_distances_at(bytes_here_, row_offset_, engine_.width_, engine_.levels_.data(),
-                                    engine_.offsets_.data(), points_.data(), std::ssize(points_), squares_.data());
-    }
-
-    // First among the points with the smallest coarse bounds. If there is one of each sample among them, the nearest of
-    // these limit how far the search has to go.
-    //   in: coarse bounds of the current row      out: found_
-    void find_in_pool(const float *bounds) {
+    void find(const float *bounds) {
         search_.begin();
         std::fill(coarse_limits_.begin(), coarse_limits_.end(), HUGE_VALF);
         float done = -1.0f, limit = first_limit(bounds);
@@ -341,15 +342,6 @@ template <class Value> template <class Rows> class ReducedSearch<Value>::Worker 
                 limit = 1.5f * done + 1.0f;
         }
         search_.settle(distances_, found_);
-    }
-
-    void begin_row(std::int64_t r, std::int64_t k) {
-        distances_.begin_row(r);
-        bytes_here_ = bytes_.data() + k * engine_.width_;
-        row_offset_ = row_offsets_[k];
-        width_ = engine_.grid_.width(off_[k], engine_.furthest_off_, rows_.n_columns);
-        steps_ = 1.0 / coarse_.step();
-        slack_ = coarse_.off(k) + engine_.projection_.error() * steps_;
     }
 
     // A coarse bound that about kFirst points of each sample are within, from every n-th point.
@@ -389,7 +381,8 @@ template <class Value> template <class Rows> class ReducedSearch<Value>::Worker 
         points_.clear();
         for (const std::int32_t p : points)
             if (may_be_nearest(p, bounds[p])) {
-                choose(p);
+                Base::prefetch(p);
+                points_.push_back(p);
                 if (points_.size() == kBatch)
                     enter_points();
             }
@@ -408,51 +401,25 @@ template <class Value> template <class Rows> class ReducedSearch<Value>::Worker 
     }
 
     void enter_points() {
-        measure();
+        squares_.resize(points_.size());
+        Base::measure(points_, squares_.data());
         for (std::size_t l = 0; l < points_.size(); ++l) {
-            search_.enter(points_[l], squares_[l], squares_[l] + width_);
-            const float limit = limit_of(squares_[l] + width_);
+            search_.enter(points_[l], squares_[l], squares_[l] + Base::width());
+            const float limit = Base::limit_of(squares_[l] + Base::width());
             for (const Member &member : members(points_[l]))
                 coarse_limits_[member.partitioning] = std::min(coarse_limits_[member.partitioning], limit);
         }
         points_.clear();
     }
 
-    // The largest coarse bound of a point whose levels are within this squared distance. kMargin covers that axes are
-    // orthonormal to 1e-10 only, and the rounding of the result.
-    float limit_of(float square) const {
-        const double steps = std::sqrt(static_cast<double>(square)) * steps_ * (1.0 + kMargin) + slack_;
-        return static_cast<float>(steps * steps * (1.0 + kMargin));
-    }
-
-    const ReducedSearch &engine_;
-    const Rows &rows_;
-    CellsOut cells_;
-    const Products &products_;
-    const Scans &scans_;
-    std::int64_t n_points_, stride_; // stride_ of a row in bounds_
-    GridRow row_;
-    std::vector<std::int8_t> bytes_;        // levels of the tile's rows less 128, width_ apart
-    std::vector<std::int32_t> row_offsets_; // by row: the sum of its squared levels
-    std::vector<double> off_;               // by row: its distance from its levels, in steps
-    Projection::Scratch projector_;
-    std::vector<float> coordinates_;
-    DenseRows<float> projected_; // view of coordinates_
-    GridBounds<float>::Scratch<DenseRows<float>> coarse_;
-    std::vector<float> bounds_, some_;            // coarse bounds of the tile's rows to all points; some of one row's
-    std::vector<std::int32_t> indices_, ordered_; // points within a limit; the new ones, in buckets
-    float width_ = 0.0f;                          // of the current row: see Grid::width
-    const std::int8_t *bytes_here_ = nullptr;     // of the current row
-    std::int32_t row_offset_ = 0;
-    double steps_ = 1.0, slack_ = 0.0; // coarse steps per unit; how many coarse distances of the row can be off
-    std::vector<float> coarse_limits_; // by sample: the largest coarse bound of a point that may be nearest
+    std::int64_t n_points_;
+    std::vector<float> some_;           // coarse bounds of some points
+    std::vector<std::int32_t> ordered_; // new points within a limit, in buckets
+    std::vector<float> coarse_limits_;  // by sample: the largest coarse bound of a point that may be nearest
     Search<float> search_;
-    Distances<Rows, DenseRows<Value>> distances_;
-    std::vector<std::int32_t> points_; // chosen points
+    std::vector<std::int32_t> points_; // that get distances next
     std::vector<float> squares_;       // their squared distances
-    std::vector<std::int32_t> places_; // by sample: the places of the chosen points, and where they end
-    std::vector<std::int64_t> ends_;
-    std::vector<std::int32_t> found_; // by sample: the place of the nearest point
+    std::vector<std::int32_t> found_;  // by sample: the place of the nearest point
 };
 
 } // namespace isokern

@@ -13,12 +13,12 @@
 #include "voronoi/voronoi_map.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include "common/densify.hpp"
+#include "voronoi/axes.hpp"
 #include "voronoi/bounds.hpp"
 #include "voronoi/chunk_search.hpp"
 #include "voronoi/index_search.hpp"
@@ -36,23 +36,6 @@ constexpr std::int64_t kManyCells = 256, kManyColumns = 128;
 // The number of axes in an array of n_columns x n.
 std::int64_t n_of(const std::vector<double> &axes, std::int64_t n_columns) {
     return std::ssize(axes) / std::max<std::int64_t>(1, n_columns);
-}
-
-//  |axes' axes - I| < 1e-10 in every entry      in: axes, n_columns x n
-// The bounds of ChunkSearch and ReducedSearch are only valid for orthonormal axes.
-bool are_orthonormal(const std::vector<double> &axes, std::int64_t n_columns, std::int64_t n) {
-    if (std::ssize(axes) != n_columns * n || n > n_columns)
-        return false;
-    std::vector<double> products(static_cast<std::size_t>(n * n), 0.0);
-    for (std::int64_t j = 0; j < n_columns; ++j)
-        for (std::int64_t a = 0; a < n; ++a)
-            for (std::int64_t b = 0; b <= a; ++b)
-                products[a * n + b] += axes[j * n + a] * axes[j * n + b];
-    for (std::int64_t a = 0; a < n; ++a)
-        for (std::int64_t b = 0; b <= a; ++b)
-            if (!(std::abs(products[a * n + b] - (a == b)) < 1e-10))
-                return false;
-    return true;
 }
 
 void check(const Samples &samples, std::int64_t n_points) {
