@@ -168,6 +168,27 @@ void sum_all_columns(std::span<const Place> places, const ScaleView<Value> &weig
     });
 }
 
+//  sum_i term(i),  0 <= i < n,  in kParts partial sums
+// They are single variables, which stay in registers.
+template <class Term> double sum_in_parts(std::size_t n, Term term) {
+    static_assert(kParts == 4);
+    double a = 0.0, b = 0.0, c = 0.0, d = 0.0;
+    std::size_t i = 0;
+    for (; i + kParts <= n; i += kParts) {
+        a += term(i);
+        b += term(i + 1);
+        c += term(i + 2);
+        d += term(i + 3);
+    }
+    if (i < n)
+        a += term(i);
+    if (i + 1 < n)
+        b += term(i + 1);
+    if (i + 2 < n)
+        c += term(i + 2);
+    return (a + b) + (c + d);
+}
+
 // The current row of a linear term: its columns and values, the constant last.
 class LinearRow {
   public:
@@ -187,13 +208,10 @@ class LinearRow {
 
     //  scores[k] += sum_j z_j weights[j, k]      in kParts partial sums
     void add(const float *weights, std::int64_t n_columns, std::int64_t stride, double *scores) const {
-        for (std::int64_t k = 0; k < n_columns; ++k) {
-            double parts[kParts] = {};
-            for (std::size_t i = 0; i < size(); ++i)
-                parts[i % kParts] +=
-                    static_cast<double>(values_[i]) * static_cast<double>(weights[columns_[i] * stride + k]);
-            scores[k] += (parts[0] + parts[1]) + (parts[2] + parts[3]);
-        }
+        for (std::int64_t k = 0; k < n_columns; ++k)
+            scores[k] += sum_in_parts(size(), [&](std::size_t i) {
+                return static_cast<double>(values_[i]) * static_cast<double>(weights[columns_[i] * stride + k]);
+            });
     }
 
   private:
@@ -453,10 +471,9 @@ class ScaleModel {
             const float size = std::sqrt(moves[i]);
             moves[i] = gradient * values[i] / (size > 1e-18f ? size : 1e-18f); // 0 stays 0
         }
-        double parts[kParts] = {};
-        for (std::size_t i = 0; i < n; ++i)
-            parts[i % kParts] += static_cast<double>(moves[i]) * static_cast<double>(values[i]);
-        const double moved = rate * std::abs((parts[0] + parts[1]) + (parts[2] + parts[3]));
+        const double sum = sum_in_parts(
+            n, [&](std::size_t i) { return static_cast<double>(moves[i]) * static_cast<double>(values[i]); });
+        const double moved = rate * std::abs(sum);
         const float factor = static_cast<float>(moved > reach ? -rate * reach / moved : -rate);
         for (std::size_t i = 0; i < n; ++i)
             weights_.linear_values[columns[i] * stride + k] += factor * moves[i];
