@@ -19,7 +19,7 @@ from isokern.learners.race import Race
 from isokern.learners.steps import Steps
 from learning import LOSSES, RATES, every, make_rows, signs
 
-T, N_CELLS, N = 6, 16, 70
+T, N_CELLS, N = 7, 16, 70  # no multiple of the four places that move at once
 SMALL_WEIGHTS, LARGE_WEIGHTS = [0.0, 1e-30, 1e-3, 0.5, 1.0], [0.0, 0.3, 1.0, 3.0, 1e3, 1e12]
 ROWS = {  # number of classes, weights to draw from
     "one class": (1, LARGE_WEIGHTS),
@@ -139,6 +139,17 @@ def test_candidates_on_all_kinds_of_rows_and_cells_equal_their_twins(partitionin
     candidates = [Candidate(scales, linear, "adagrad", 1.7) for scales, linear in PARTS.values()]
     race = begun(candidates, y, features)
     race.learn(features, y, None, Steps("hinge", "", 0.0, 0.0))
+    for k, candidate in enumerate(candidates):
+        check_against_twin(race, k, candidate, features, y, "hinge")
+
+
+def test_weights_that_are_fetched_ahead_equal_their_twins():
+    X, y = make_rows(16_384, 2)  # weights of so many cells exceed the caches
+    features, y = make_features(X, n_cells=len(X))[:N], y[:N]
+    candidates = [Candidate(scales, linear, "adagrad", 1.7) for scales, linear in PARTS.values()]
+    race = begun(candidates, y, features)
+    race.learn(features, y, None, Steps("hinge", "", 0.0, 0.0))
+    assert race.models[2].cells.nbytes > 2**20
     for k, candidate in enumerate(candidates):
         check_against_twin(race, k, candidate, features, y, "hinge")
 

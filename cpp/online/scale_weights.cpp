@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -26,16 +27,19 @@ namespace {
 
 using Place = std::uint32_t; // the index of a cell in a table; 32 bits, because the places of a row are computed often
 
-// The places of the current row's cells in a table, t L of them.
+// The places of the current row's cells in a table, t L of them. Behind them the last one is repeated, so that places
+// can be taken four at a time.
 class RowPlaces {
   public:
+    static constexpr std::size_t kRepeated = 3;
+
     explicit RowPlaces(const std::optional<AnyCells> &cells) : cells_(cells) {
         if (cells_)
             std::visit(
                 [&](const auto &rows) {
                     starts_.assign(rows.starts, rows.starts + rows.t);
-                    places_.resize(starts_.size());
-                    next_.resize(starts_.size());
+                    places_.resize(starts_.size() + kRepeated);
+                    next_.resize(starts_.size() + kRepeated);
                 },
                 *cells_);
     }
@@ -60,14 +64,14 @@ class RowPlaces {
                     if (next_row_ == rows.n_rows)
                         return;
                     find(rows, next_row_, next_);
-                    for (const Place place : next_)
+                    for (const Place place : std::span(next_).first(starts_.size()))
                         fetch(place);
                 },
                 *cells_);
     }
 
-    std::int64_t size() const { return std::ssize(places_); }
-    std::span<const Place> all() const { return places_; }
+    std::int64_t size() const { return std::ssize(starts_); }
+    std::span<const Place> all() const { return std::span(places_).first(starts_.size()); }
 
   private:
     template <class Rows> void find(const Rows &rows, std::int64_t r, std::vector<Place> &places) const {
@@ -76,6 +80,7 @@ class RowPlaces {
         Place *found = places.data();
         for (std::int64_t i = 0; i < rows.t; ++i)
             found[i] = starts[i] + static_cast<Place>(cells[i]);
+        std::fill_n(found + rows.t, kRepeated, found[std::max<std::int64_t>(rows.t, 1) - 1]);
     }
 
     const std::optional<AnyCells> &cells_;
@@ -126,6 +131,8 @@ void sum_columns(std::span<const Place> places, Count n_scales, const Value *val
     typename Sums::Doubles a{}, b{}, c{}, d{};
     const Place *place = places.data(), *end = place + places.size();
     const auto add_path = [&](auto &part) { // of one partitioning
+        if (n_scales == 1)                  // a part is never -0, so 0 + x need not be computed first
+            return Sums::add(values + std::int64_t{*place++} * stride, part);
         typename Sums::Doubles path{};
         for (std::int64_t l = 0; l < n_scales; ++l)
             Sums::add(values + std::int64_t{*place++} * stride, path);
@@ -161,6 +168,27 @@ void sum_all_columns(std::span<const Place> places, const ScaleView<Value> &weig
     });
 }
 
+//  sum_i term(i),  0 <= i < n,  in kParts partial sums
+// They are single variables, which stay in registers.
+template <class Term> double sum_in_parts(std::size_t n, Term term) {
+    static_assert(kParts == 4);
+    double a = 0.0, b = 0.0, c = 0.0, d = 0.0;
+    std::size_t i = 0;
+    for (; i + kParts <= n; i += kParts) {
+        a += term(i);
+        b += term(i + 1);
+        c += term(i + 2);
+        d += term(i + 3);
+    }
+    if (i < n)
+        a += term(i);
+    if (i + 1 < n)
+        b += term(i + 1);
+    if (i + 2 < n)
+        c += term(i + 2);
+    return (a + b) + (c + d);
+}
+
 // The current row of a linear term: its columns and values, the constant last.
 class LinearRow {
   public:
@@ -180,13 +208,10 @@ class LinearRow {
 
     //  scores[k] += sum_j z_j weights[j, k]      in kParts partial sums
     void add(const float *weights, std::int64_t n_columns, std::int64_t stride, double *scores) const {
-        for (std::int64_t k = 0; k < n_columns; ++k) {
-            double parts[kParts] = {};
-            for (std::size_t i = 0; i < size(); ++i)
-                parts[i % kParts] +=
-                    static_cast<double>(values_[i]) * static_cast<double>(weights[columns_[i] * stride + k]);
-            scores[k] += (parts[0] + parts[1]) + (parts[2] + parts[3]);
-        }
+        for (std::int64_t k = 0; k < n_columns; ++k)
+            scores[k] += sum_in_parts(size(), [&](std::size_t i) {
+                return static_cast<double>(values_[i]) * static_cast<double>(weights[columns_[i] * stride + k]);
+            });
     }
 
   private:
@@ -247,7 +272,8 @@ template <class Value> class ScaleScorer {
     const LinearRow &row() const { return row_; }
 
   private:
-    static constexpr std::int64_t kCached = 1 << 18; // bytes of weights that the inner caches hold
+    // Bytes of weights that the second level holds: up to here, fetching ahead costs more than it saves.
+    static constexpr std::int64_t kCached = 1 << 20;
 
     std::int64_t table_size(const AnyCells &cells) const {
         return std::visit([](const auto &rows) { return rows.starts[rows.t] - rows.starts[0]; }, cells) *
@@ -260,19 +286,48 @@ template <class Value> class ScaleScorer {
     bool is_large_; // whether weights are fetched ahead
 };
 
-// Weights of kWidth columns that are added to at once.
-template <int kWidth> struct Columns {
-    typedef float Floats __attribute__((vector_size(kWidth * sizeof(float))));
-    static Floats load(const float *values) {
-        Floats found;
-        std::memcpy(&found, values, sizeof found);
-        return found;
+typedef float FourFloats __attribute__((vector_size(16)));
+
+inline FourFloats load_four(const float *values) {
+    FourFloats found;
+    std::memcpy(&found, values, sizeof found);
+    return found;
+}
+
+// Where four weights are that move at once: those of four places in one column, or of two places in two columns.
+template <int kWidth> class FourWeights {
+  public:
+    static constexpr int kPlaces = 4 / kWidth;
+
+    template <class Stride> FourWeights(const Place *places, Stride stride) {
+        for (int i = 0; i < kPlaces; ++i)
+            offsets_[i] = std::int64_t{places[i]} * stride;
     }
-    static void store(Floats sums, float *values) { std::memcpy(values, &sums, sizeof sums); }
-};
-template <> struct Columns<1> {
-    static float load(const float *value) { return *value; }
-    static void store(float sum, float *value) { *value = sum; }
+
+    FourFloats load(const float *table) const {
+        Parts parts;
+        for (int i = 0; i < kPlaces; ++i) {
+            Part part;
+            std::memcpy(&part, table + offsets_[i], sizeof part);
+            parts[i] = part;
+        }
+        return std::bit_cast<FourFloats>(parts);
+    }
+
+    void store(FourFloats weights, float *table) const {
+        const auto parts = std::bit_cast<Parts>(weights);
+        for (int i = 0; i < kPlaces; ++i) {
+            const Part part = parts[i];
+            std::memcpy(table + offsets_[i], &part, sizeof part);
+        }
+    }
+
+  private:
+    // The bits of a place's kWidth weights, as numbers: compilers do not keep pairs of floats in registers.
+    using Part = std::conditional_t<kWidth == 1, float, double>;
+    typedef Part Parts __attribute__((vector_size(16)));
+
+    std::int64_t offsets_[kPlaces];
 };
 
 constexpr double kLargestGradient = 1e15; // so that sums of squares stay finite as floats
@@ -289,12 +344,13 @@ class ScaleModel {
           scorer_(cells, linear,
                   {weights.values, weights.stride, weights.n_scales, weights.linear_values, weights.linear_stride,
                    weights.n_columns}) {
-        // Padded, because moves are computed kAtOnce at a time.
-        const std::size_t n = (static_cast<std::size_t>(scorer_.places().size()) + kAtOnce - 1) / kAtOnce * kAtOnce;
-        for (const std::size_t width : {std::size_t{1}, std::size_t{2}})
-            for (std::size_t i = 0; i < n; ++i)
+        const std::int64_t n = scorer_.places().size();
+        for (const std::size_t width : {std::size_t{1}, std::size_t{2}}) {
+            for (std::int64_t i = 0; i < n; ++i)
                 shares_[width - 1].insert(shares_[width - 1].end(), width, weights.shares[i % weights.n_scales]);
-        cell_moves_.assign(2 * n, 1.0f);
+            const float last = weights.shares[weights.n_scales - 1]; // as the last place is repeated
+            shares_[width - 1].insert(shares_[width - 1].end(), width * RowPlaces::kRepeated, last);
+        }
         steps_.resize(static_cast<std::size_t>(weights.n_columns));
     }
 
@@ -355,46 +411,32 @@ class ScaleModel {
         std::fill(steps_.begin(), steps_.end(), ColumnStep());
     }
 
-    // Moves the cells in kWidth columns from column k on. In separate short loops, so that the compiler vectorises
-    // roots and divisions.
+    // Moves the cells in kWidth columns from column k on. All in registers, so that the roots and divisions of some
+    // cells are computed while others are loaded. A repeated place is stored again with the same weights.
     template <int kWidth, class Stride> void move_columns(Stride stride, std::int64_t k) {
-        float squares[kWidth], factors[kAtOnce], sizes[kAtOnce];
-        for (int i = 0; i < kAtOnce; ++i) {
+        FourFloats factors, sizes, squares;
+        for (int i = 0; i < 4; ++i) {
             const auto [g, rate] = steps_[k + i % kWidth];
             factors[i] = static_cast<float>(-rate * g);
             sizes[i] = std::max(static_cast<float>(std::abs(g)), 1e-30f); // no division by zero
-            squares[i % kWidth] = static_cast<float>(g * g);
+            squares[i] = static_cast<float>(g * g);
         }
+        const std::span<const Place> places = scorer_.places().all();
         const float *shares = shares_[kWidth - 1].data();
-        const std::size_t n = scorer_.places().all().size() * kWidth;
-        float *moves = cell_moves_.data();
-        if (is_adagrad_) {
-            const auto square = Columns<kWidth>::load(squares);
-            for_each_cell<kWidth>(stride, weights_.squares + k, [square](float *cell, float *move) {
-                const auto sum = Columns<kWidth>::load(cell) + square;
-                Columns<kWidth>::store(sum, cell);
-                Columns<kWidth>::store(sum, move);
-            });
-            for (std::size_t i = 0; i < n; i += kAtOnce)
-                for (std::size_t j = 0; j < kAtOnce; ++j) {
-                    const float root = std::sqrt(moves[i + j]);
-                    moves[i + j] = factors[j] * shares[i + j] / (root > sizes[j] ? root : sizes[j]);
-                }
-        } else
-            for (std::size_t i = 0; i < n; i += kAtOnce)
-                for (std::size_t j = 0; j < kAtOnce; ++j)
-                    moves[i + j] = factors[j] * shares[i + j] * shares[i + j];
-        for_each_cell<kWidth>(stride, weights_.values + k, [](float *cell, const float *move) {
-            Columns<kWidth>::store(Columns<kWidth>::load(cell) + Columns<kWidth>::load(move), cell);
-        });
-    }
-
-    // Calls visit(cell in the table, its kWidth moves) for each of the row's cells.
-    template <int kWidth, class Stride, class Visit> void for_each_cell(Stride stride, float *table, Visit visit) {
-        float *move = cell_moves_.data();
-        for (const Place place : scorer_.places().all()) {
-            visit(table + std::int64_t{place} * stride, move);
-            move += kWidth;
+        float *values = weights_.values + k, *all_squares = is_adagrad_ ? weights_.squares + k : nullptr;
+        for (std::size_t i = 0; i < places.size(); i += FourWeights<kWidth>::kPlaces, shares += 4) {
+            const FourWeights<kWidth> cells(places.data() + i, stride);
+            FourFloats moves = factors * load_four(shares);
+            if (all_squares) {
+                const FourFloats sums = cells.load(all_squares) + squares;
+                cells.store(sums, all_squares);
+                FourFloats roots;
+                for (int j = 0; j < 4; ++j)
+                    roots[j] = std::sqrt(sums[j]);
+                moves /= roots > sizes ? roots : sizes;
+            } else
+                moves *= load_four(shares);
+            cells.store(cells.load(values) + moves, values);
         }
     }
 
@@ -429,10 +471,9 @@ class ScaleModel {
             const float size = std::sqrt(moves[i]);
             moves[i] = gradient * values[i] / (size > 1e-18f ? size : 1e-18f); // 0 stays 0
         }
-        double parts[kParts] = {};
-        for (std::size_t i = 0; i < n; ++i)
-            parts[i % kParts] += static_cast<double>(moves[i]) * static_cast<double>(values[i]);
-        const double moved = rate * std::abs((parts[0] + parts[1]) + (parts[2] + parts[3]));
+        const double sum = sum_in_parts(
+            n, [&](std::size_t i) { return static_cast<double>(moves[i]) * static_cast<double>(values[i]); });
+        const double moved = rate * std::abs(sum);
         const float factor = static_cast<float>(moved > reach ? -rate * reach / moved : -rate);
         for (std::size_t i = 0; i < n; ++i)
             weights_.linear_values[columns[i] * stride + k] += factor * moves[i];
@@ -443,7 +484,6 @@ class ScaleModel {
     };
 
     static constexpr std::uintptr_t kLine = 64; // bytes of a cache line
-    static constexpr int kAtOnce = 16;          // moves
 
     ScaleWeights weights_;
     bool is_adagrad_;
@@ -452,7 +492,6 @@ class ScaleModel {
     ScaleScorer<float> scorer_;
     std::vector<ColumnStep> steps_;            // of the current row, by column
     std::array<std::vector<float>, 2> shares_; // by place, for steps in one column and in two
-    std::vector<float> cell_moves_;            // by place, of one column or two
     std::vector<float> moves_;                 // of the linear row
 };
 

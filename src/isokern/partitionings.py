@@ -97,6 +97,8 @@ class IsolationTrees(Part):
             _check_n_scales(n_scales, self.n_cells)
         else:
             need(n_scales in (1, 2), f"n_scales must be 1 or 2; got {n_scales}")
+        if n_scales == 1:  # leaves alone need no pass over the nodes
+            return np.full((self.n_trees, 1), self.n_cells)
         return _core.count_scale_cells(*self._links(), self.n_cells, n_scales).reshape(-1, n_scales)
 
     def paths(self, n_scales: int) -> NDArray[Any]:

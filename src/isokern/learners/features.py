@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -26,7 +27,7 @@ Scales = tuple[int, ...]  # numbers of scales, 0 is the coarsest
 class ScaleCells:
     """The cells of some scales of a map, and the way from a row's codes to them."""
 
-    grows, renews = True, False  # whether trees among them grow, or are renewed, along a stream
+    renews = False  # whether trees among them are renewed along a stream
 
     def __init__(self, fitted: FittedMap, scales: Scales) -> None:
         t, n_scales, chosen = fitted.n_partitionings, fitted.n_scales, list(scales)
@@ -34,16 +35,20 @@ class ScaleCells:
         self.starts: NDArray[np.int64] = np.concatenate([[0], np.cumsum(sizes.ravel())])
         shares = fitted.scale_weights[chosen]
         self.shares = (shares / np.sqrt((shares**2).sum())).astype(np.float32)
-        self.is_finest = scales == (n_scales - 1,)
+        self.is_finest = self.grows = scales == (n_scales - 1,)  # of trees that grow, the coarse scale stays
         self._shape, self._chosen = (t, n_scales), chosen
         self._trees = fitted.partitionings
-        self.paths: Any = None  # for trees, the cells of each leaf: (t, n_cells, number of scales)
-        if isinstance(self._trees, IsolationTrees):
-            self.paths = np.ascontiguousarray(self._trees.paths(n_scales)[:, :, chosen])
+
+    @cached_property  # on first use: most models on the leaves alone, which may be millions, never need it
+    def paths(self) -> Any:
+        """For trees, the cells of each leaf, (t, n_cells, number of scales); else None."""
+        if not isinstance(self._trees, IsolationTrees):
+            return None
+        return np.ascontiguousarray(self._trees.paths(self._shape[1])[:, :, self._chosen])
 
     def of(self, codes: NDArray[Any], threads: int) -> NDArray[Any]:
         """Return the cells of rows, partitioning by partitioning and coarse to fine."""
-        if self.paths is None:
+        if not isinstance(self._trees, IsolationTrees):
             n = len(codes)
             return np.ascontiguousarray(
                 codes.reshape(n, *self._shape)[:, :, self._chosen].reshape(n, len(self.starts) - 1)
@@ -84,7 +89,7 @@ class AdaptiveCells(ScaleCells):
         self._columns = slice(begin, end)
         self.starts = fitted.starts[begin : end + 1] - fitted.starts[begin]
         self.shares = np.ones(1, dtype=np.float32)
-        self.grows, self.renews, self.paths = end == n, begin == 0, None
+        self.grows, self.renews = end == n, begin == 0
         self._trees = fitted.partitionings
 
     def trees_and_paths(self) -> list[tuple[IsolationTrees, Any]]:

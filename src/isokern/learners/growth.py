@@ -178,28 +178,22 @@ class Heirs:
 
         Parts of a cell take over its weight, the first number of a column, and a share of the other.
         """
-        if not scale_cells(self.grown, scales).grows:
+        after = scale_cells(self.grown, scales)
+        if not after.grows:
             return cells
         if scales not in self._kept:
-            index = self._index(scale_cells(self.former, scales), scale_cells(self.grown, scales))
+            index = self._index(scale_cells(self.former, scales), after)
             is_divided = np.bincount(index[index >= 0], minlength=len(cells)) > 1
-            self._kept[scales] = index, np.flatnonzero(is_divided[index]), np.flatnonzero(index < 0)
-        index, parts, unused = self._kept[scales]
-        taken = cells.take(index, axis=0)
+            self._kept[scales] = index, np.flatnonzero(is_divided), np.flatnonzero(index < 0)
+        index, divided, unused = self._kept[scales]
+        shared = cells.copy()
+        shared[divided, 1:] *= SQUARES_SHARE
+        taken = shared.take(index, axis=0)
         taken[unused] = 0.0
-        taken[parts, 1:] *= SQUARES_SHARE
         return taken
 
     def _index(self, before: ScaleCells, after: ScaleCells) -> NDArray[np.int64]:
         """Return the former cell of each cell of a scale; -1 for cells that no leaf has."""
         first = len(before.starts) - 1 - len(self._parents)  # columns of cells that belong to other trees
-        index = np.full(after.starts[-1], -1)
-        index[: after.starts[first]] = np.arange(after.starts[first])
-        if before.paths is None:
-            former = self._parents + before.starts[first:-1, None]
-            index[after.starts[first] :] = np.where(self._parents < 0, -1, former).ravel()
-            return index
-        trees, leaves = np.nonzero(self._parents >= 0)
-        former, leaves = before.paths[trees, self._parents[trees, leaves], 0], after.paths[trees, leaves, 0]
-        index[after.starts[first + trees] + leaves] = before.starts[first + trees] + former
-        return index
+        former = np.where(self._parents < 0, -1, self._parents + before.starts[first:-1, None])
+        return np.concatenate([np.arange(after.starts[first]), former.ravel()])

@@ -94,13 +94,17 @@ class LinearTerm(Part):
         if isinstance(rows, CsrRows):
             return rows._replace(values=self._clipped(rows.values * self.factor[rows.columns]))
         with np.errstate(over="ignore", invalid="ignore"):
-            centred = rows.astype(np.float64) - (self.offset if len(self.offset) else 0.0)
-            scaled = self._clipped(centred * self.factor)
-        return self._with_categories(rows, scaled) if len(self.categorical) else scaled
+            scaled = np.subtract(rows, self.offset if len(self.offset) else 0.0, dtype=np.float64)
+            scaled *= self.factor
+        clipped = self._clipped(scaled)
+        return self._with_categories(rows, clipped) if len(self.categorical) else clipped
 
-    def _clipped(self, values: NDArray[Any]) -> NDArray[np.float32]:
+    def _clipped(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
+        """Return values within the limits, 0 where they are missing; changes ``values``."""
         largest = _LARGEST * self.constant
-        return np.nan_to_num(np.clip(values, -largest, largest), copy=False).astype(np.float32)
+        np.clip(values, -largest, largest, out=values)
+        values[np.isnan(values)] = 0.0
+        return values.astype(np.float32)
 
     def _with_categories(self, rows: NDArray[Any], scaled: NDArray[np.float32]) -> CsrRows:
         """Return CSR rows: all columns, then one weight of each categorical column; 0 for a missing category."""
