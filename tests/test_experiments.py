@@ -256,8 +256,9 @@ def test_the_line_of_a_record_names_the_processor_that_measured_it(path):
     records = Records(path, PLAN)
     records.add({"dataset": "a9a", "seed": 0}, {"accuracy": 0.5})
     assert json.loads(path.read_text())["machine"] == processor()
-    assert Records(path, PLAN).machine({"dataset": "a9a", "seed": 0}) == processor()
-    assert not records.machine({"dataset": "url", "seed": 0})
+    (only,) = Records(path, PLAN).runs({"dataset": "a9a", "seed": 0})
+    assert only.machine == processor()
+    assert records.runs({"dataset": "url", "seed": 0}) == []
 
 
 @pytest.mark.usefixtures("in_this_process")

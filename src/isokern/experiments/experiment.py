@@ -75,6 +75,7 @@ class Experiment:
     draw: Callable[[Sequence[Record]], Any] | None = None  # returns a matplotlib figure
     datasets: tuple[str, ...] = ()  # by the paper's names, available or not
     notes: tuple[str, ...] = ()  # how it differs from the paper's
+    has_times: bool = True  # whether it shows times
 
     def verdicts(self, records: Sequence[Record]) -> list[Verdict]:
         """Judge all claims by records."""
@@ -94,4 +95,5 @@ class Result:
     missing: tuple[str, ...]  # the data sets that are not available
     notes: tuple[str, ...]  # how the experiment differs from the paper's
     n_open: int = 0  # the number of measurements still to be made, if only a report was asked for
-    machines: tuple[tuple[str, str], ...] = ()  # data sets and the processors that measured them, as far as known
+    machines: tuple[tuple[str, str], ...] = ()  # data sets and the processors of their times; empty without times
+    n_untimed: int = 0  # the number of cells without times, because only another processor measured them

@@ -5,11 +5,10 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
-
-import joblib
 
 import isokern
 from isokern.experiments.experiment import Plan, Result, Verdict
@@ -19,7 +18,6 @@ from isokern.experiments.settings import BATCH_DATASETS, GENERATED, ROWS, TOLERA
 from isokern.experiments.shortfalls import shortfalls
 from isokern.experiments.tables import accuracy_text, as_csv, as_texts, having
 from isokern.files import replacing
-from isokern.system import processor
 
 _DPI = 150
 _PLACES = {  # the table or figure of the paper that an experiment repeats
@@ -101,7 +99,7 @@ def _report(results: Sequence[Result], plan: Plan, has_summary: bool) -> Iterato
     yield _claims(results, is_papers=False)
     yield from _below_published(results, plan)
     yield "## Data and machine"
-    yield markdown_table(("data set", "available", "measured on"), _data(results, plan))
+    yield markdown_table(("data set", "available", "times from"), _data(results, plan))
     yield markdown_table(("", ""), _circumstances(plan))
     for result in results:
         yield from _section(result, f"{result.name}/")
@@ -161,11 +159,22 @@ def _section(result: Result, link: str) -> Iterator[str]:
         yield markdown_table(texts[0], texts[1:], are_numbers)
     if result.figure is not None:
         yield f"![{_escape(result.title)}]({link}{result.name}.png)"
-    still_open = [f"Measurements still to be made: {result.n_open:,}. The same command makes them"] * bool(
-        result.n_open
-    )
-    if notes := [*still_open, *result.table.notes, *result.notes, *_stopped(result)]:
+    if notes := [*_state(result), *result.table.notes, *result.notes, *_stopped(result)]:
         yield "\n".join(f"- {_escape(note.rstrip('.'))}." for note in notes)
+
+
+def _state(result: Result) -> Iterator[str]:
+    """Yield how many measurements are missing, and where times come from."""
+    if result.n_open:
+        yield f"Measurements still to be made: {result.n_open:,}. The same command makes them"
+    if result.machines:
+        names: dict[str, list[str]] = defaultdict(list)
+        for dataset, machine in result.machines:
+            names[machine or "not recorded"].append(dataset)
+        groups = (f"{', '.join(datasets)}: {machine}" for machine, datasets in names.items())
+        yield f"Times of a data set come from one CPU. {'; '.join(groups)}"
+    if result.n_untimed:
+        yield f"Cells whose times are left out, because only another CPU measured them: {result.n_untimed:,}"
 
 
 def markdown_table(
@@ -196,11 +205,15 @@ def _stopped(result: Result) -> Iterator[str]:
 
 
 def _data(results: Sequence[Result], plan: Plan) -> Iterator[tuple[str, str, str]]:
-    pairs = {pair for result in results for pair in result.machines}
+    """Yield for each data set whether it is available, and the processors of its times with the experiments."""
     for name, source in available(plan, BATCH_DATASETS).items():
         there = "generated" if name in GENERATED else "yes" if source == name else f"no; {source} stands in"
-        machines = " and ".join(sorted(machine for dataset, machine in pairs if dataset == name))
-        yield name, "no" if source is None else there, _escape(machines) or ("" if source is None else "not recorded")
+        users: dict[str, list[str]] = defaultdict(list)
+        for result in results:
+            for _, machine in filter(lambda pair: pair[0] == name, result.machines):
+                users[machine or "not recorded"].append(result.name)
+        machines = "; ".join(f"{machine}: {', '.join(names)}" for machine, names in users.items())
+        yield name, "no" if source is None else there, _escape(machines)
 
 
 def _circumstances(plan: Plan) -> Iterator[tuple[str, str]]:
@@ -215,4 +228,4 @@ def _circumstances(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "time limit", f"{plan.time_limit:g} s per measurement; measurements of earlier runs may have had another"
     yield "command", f"isokern reproduce all {options}"
     yield "versions", ", ".join(versions)
-    yield "machine", f"{processor()}, {joblib.cpu_count()} cores; each measurement in one thread"
+    yield "CPU", "that of each data set's times is in the table above; each measurement runs in one thread"

@@ -18,7 +18,7 @@ from isokern import IsolationKernel, plotting
 from isokern.experiments import settings
 from isokern.experiments.claims import NO_MEASUREMENTS
 from isokern.experiments.experiment import Cell, Experiment, Plan, Record, Table, Verdict
-from isokern.experiments.measuring import Stopwatch, load_rows
+from isokern.experiments.measuring import load_rows
 from isokern.experiments.plan import available, grid
 from isokern.experiments.tables import datasets_in, having, mean, select, shown
 from isokern.kernels import gamma_from_psi
@@ -47,10 +47,8 @@ def measure_shape(cell: Cell, plan: Plan) -> dict[str, Any]:
     t = min(settings.SHAPE_ALL_CELLS[plan.scale] // cell["psi"], settings.SHAPE_PARTITIONINGS[plan.scale])
     partitioning, max_depth = SHAPE_KERNELS[cell["kernel"]]
     rows = np.random.default_rng(cell["seed"]).uniform(-0.5, 0.5, size=(settings.SHAPE_ROWS, 2))
-    watch = Stopwatch()
     kernel = IsolationKernel(partitioning, t, cell["psi"], max_depth=max_depth, random_state=cell["seed"])
     values = kernel.fit(rows).similarity(points, np.zeros((1, 2)))[:, 0]
-    seconds = watch.seconds()
 
     def error(scale: float) -> float:
         return float(np.sqrt(np.mean((_laplacian(points, scale) - values) ** 2)))
@@ -64,7 +62,6 @@ def measure_shape(cell: Cell, plan: Plan) -> dict[str, Any]:
         "best_lambda": float(best.x),
         "best_error": float(best.fun),
         "values": np.round(values, 4).tolist(),
-        **seconds,
     }
 
 
@@ -81,7 +78,7 @@ def _side(psi: int) -> Floats:
 def _shape_table(records: Sequence[Record], plan: Plan) -> Table:
     keys = ("best_lambda", "lambda", "best_error", "error", "t")
     rows = [
-        (psi, name, *(shown(select(records, kernel=name, psi=psi), key, plan) for key in keys))
+        (psi, name, *(shown(select(records, kernel=name, psi=psi), key) for key in keys))
         for psi in settings.SHAPE_TABLE_CELLS
         for name in SHAPE_KERNELS
     ]
@@ -166,6 +163,7 @@ KERNEL_SHAPE = Experiment(
         "psi^(-1/d) wide, so the Isolation Kernel sharpens with a power of psi, not with its logarithm.",
         "The paper's figure has trees; Voronoi cells are added for comparison.",
     ),
+    has_times=False,
 )
 
 # -- contours
@@ -194,7 +192,6 @@ def measure_contours(cell: Cell, plan: Plan) -> dict[str, Any]:
     rows = _load_plane(cell, plan)
     rng = np.random.default_rng(cell["seed"])
     dots = rows[rng.permutation(len(rows))[:N_DOTS]]
-    watch = Stopwatch()
     kernel = IsolationKernel(
         CONTOUR_KERNELS[cell["kernel"]],
         settings.CONTOUR_PARTITIONINGS,
@@ -207,7 +204,6 @@ def measure_contours(cell: Cell, plan: Plan) -> dict[str, Any]:
     dense, sparse = (float(contour_reach(kernel, dots[part]).mean()) for part in (order[:n_part], order[-n_part:]))
     values = kernel.similarity(centres, _plane(np.linspace(0, 1, _N_PLANE)))
     return {
-        **watch.seconds(),
         "n_train": len(rows),
         "dense_reach": dense,
         "sparse_reach": sparse,
@@ -251,7 +247,7 @@ def _contour_ratio(records: Sequence[Record], kernel: str) -> float | None:
 def _contour_table(records: Sequence[Record], plan: Plan) -> Table:
     rows: list[tuple[Any, ...]] = []
     for name in CONTOUR_KERNELS:
-        reaches = (shown(select(records, kernel=name), f"{where}_reach", plan) for where in ("dense", "sparse"))
+        reaches = (shown(select(records, kernel=name), f"{where}_reach") for where in ("dense", "sparse"))
         rows.append((name, *reaches, _contour_ratio(records, name)))
     rows.append(("any kernel of the distance alone", None, None, 1.0))
     note = (
@@ -303,4 +299,5 @@ CONTOURS = Experiment(
         "The paper does not name its data set. This uses covertype or, if it is not available, scikit-learn's breast "
         "cancer data; columns are scaled to [0, 1].",
     ),
+    has_times=False,
 )

@@ -170,9 +170,10 @@ def _draw_stream(panels: list[Any], runs: list[Record], title: str) -> None:
 
 def _draw_curves(panel: Any, runs: Sequence[Record], place: int, title: str, ylabel: str) -> None:
     for run in runs:
-        if not run.get("curve"):
+        # Points have no seconds if another processor measured them.
+        points = [(point[0], point[place]) for point in run.get("curve", []) if place < len(point)]
+        if not points:
             continue
-        points = [(point[0], point[place]) for point in run["curve"]]
         panel.plot(*zip(*points, strict=True), label=run["method"], **plotting.style(run["method"]))
         if run["stopped_at_row"] is not None:
             panel.plot(*points[-1], marker="X", ms=9, color=plotting.COLOURS[run["method"]])
