@@ -165,7 +165,7 @@ def test_the_measurements_in_the_documentation_give_its_tables_verdicts_and_note
     monkeypatch.setattr(DatasetInfo, "find", lambda info, folder=None: () if is_there(info) else None)
     monkeypatch.setattr("isokern.experiments.records._fingerprint", lambda dataset, plan: files.get(dataset, ""))
     monkeypatch.setattr("isokern.__version__", kept[0]["version"])
-    monkeypatch.setattr("isokern.experiments.paper.machines.has_gpu", lambda: False)
+    monkeypatch.setattr("isokern.experiments.paper.gpu.has_gpu", lambda: False)
     monkeypatch.setattr(worker.Worker, "measure", Mock(side_effect=AssertionError))
     shutil.copytree(KEPT / name, tmp_path / name)
     experiment, plan = replace(experiments.find(name), draw=None), Plan(scale="full", n_seeds=n_seeds)

@@ -132,6 +132,14 @@ def test_a_claim_must_hold_on_every_data_set(outcomes, holds, found):
     assert (verdict.holds, verdict.found) == (holds, found)
 
 
+def test_the_report_gives_the_reason_beside_the_numbers(tmp_path):
+    claim = Claim("A beats B", "more points", lambda records: {"a9a": (False, "1 to 3")}, why="B is new")
+    result = result_of([record("NOGD")], claims=(claim,), table=lambda records, plan: TABLE)
+    write(result, tmp_path)
+    text = (tmp_path / "toy" / "toy.md").read_text()
+    assert "| on 0 of 1 data sets; not on a9a (1 to 3). B is new |" in text
+
+
 # -- results
 
 
@@ -238,7 +246,7 @@ FULL = Plan(scale="full")
 
 
 def ours(method, accuracy, dataset="covertype", **others):
-    return record(method, dataset, accuracy=accuracy, seconds=1.0, n_train=464_810) | others
+    return record(method, dataset, accuracy=accuracy, seconds=1.0, n_train=464_810, n_test=116_202) | others
 
 
 def test_accuracies_below_the_published_ones_are_listed_with_what_the_records_tell():

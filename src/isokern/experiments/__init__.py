@@ -27,7 +27,7 @@ _EXPERIMENTS = {
     "dot-product": ("forms", "Compare the time of IK-OGD with that of a naive dot product as psi grows."),
     "batch": ("batch", "Compare accuracy and time of all methods, trained once and tested once."),
     "effect-of-t": ("batch", "Follow accuracy and time as the number of partitionings or landmarks grows."),
-    "gpu": ("machines", "Compare the time of mapping on the CPU and on a GPU."),
+    "gpu": ("gpu", "Compare the time of mapping on the CPU and on a GPU."),
     "svm": ("machines", "Compare LIBSVM on the Laplacian kernel with a linear machine on the Isolation Kernel's map."),
     "additive": ("machines", "Compare the chi-squared kernel and the Isolation Kernel, and the maps of both."),
 }

@@ -59,6 +59,7 @@ class Verdict:
     holds: bool | None  # None if there are no measurements
     found: str  # the numbers that decided: "on 5 of 6 data sets: ...; not on a9a (.842 vs .845)"
     is_papers: bool = True  # False for claims that we add
+    why: str = ""  # the reason, in a sentence, if the claim is not confirmed
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,9 @@ def _report(results: Sequence[Result], plan: Plan, has_summary: bool) -> Iterato
     yield "## Claims of the paper"
     yield (
         f"{_counts(results, is_papers=True)} A claim is confirmed if its rule holds on every data set that was "
-        "measured. The rule is in the claim's section; its threshold is ours where the paper states none."
+        "measured. The rule is in the claim's section; its threshold is ours where the paper states none. A difference "
+        "of accuracies counts only if chance hardly explains it: the standard error of an accuracy p on n test rows is "
+        "sqrt(p (1 - p) / n), that of a difference the root of the sum of both squares."
     )
     yield _claims(results, is_papers=True)
     yield "## Further claims"
@@ -118,7 +120,7 @@ def _claims(results: Sequence[Result], *, is_papers: bool) -> str:
             _PLACES.get(result.name, ""),
             _escape(verdict.claim),
             _outcome(verdict),
-            _escape(verdict.found),
+            _escape(_found(verdict)),
         )
         for result in results
         for verdict in result.verdicts
@@ -150,7 +152,7 @@ def _section(result: Result, link: str) -> Iterator[str]:
     """Yield the blocks on a result; ``link`` leads from the page to the folder with the picture."""
     yield f'<a id="{result.name}"></a>'
     yield f"## {_escape(result.title)}"
-    judged = [(_outcome(v), _escape(v.claim), _escape(v.rule), _escape(v.found)) for v in result.verdicts]
+    judged = [(_outcome(v), _escape(v.claim), _escape(v.rule), _escape(_found(v))) for v in result.verdicts]
     yield markdown_table(("verdict", "claim", "rule", "numbers"), judged)
     if result.table.rows:
         columns = zip(*result.table.rows, strict=True)
@@ -193,6 +195,10 @@ def _escape(text: str) -> str:
 def _outcome(verdict: Verdict) -> str:
     text = OUTCOMES[verdict.holds]
     return text if verdict.holds is None else f"**{text}**"
+
+
+def _found(verdict: Verdict) -> str:
+    return f"{verdict.found}. {verdict.why}" if verdict.why else verdict.found
 
 
 def _stopped(result: Result) -> Iterator[str]:
