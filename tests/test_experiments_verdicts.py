@@ -45,6 +45,10 @@ def adaraker(accuracy, dataset):
     return runs(dataset, OGD={"accuracy": 0.9}, AdaRaker={"accuracy": accuracy})
 
 
+def nogd_from_data(accuracy):
+    return runs(**{"IK_i-OGD": {"accuracy": 0.85}, "NOGD, lambda from data": {"accuracy": accuracy}})
+
+
 def stopped_ogd(**measured):
     return runs(**{"IK_i-OGD": {"seconds": 1.0}, "OGD": measured})
 
@@ -136,6 +140,8 @@ def contours(sparse_reach):
         ("batch", stopped_ogd(expected_seconds=9.0, **STOPPED), [None] * 4 + [False, None]),
         ("batch", stopped_ogd(**STOPPED), [None] * 6),
         ("batch", stopped_ogd(stopped="memory ran out"), [None] * 6),
+        ("batch", nogd_from_data(0.84), [None, True, None, None, None, None]),
+        ("batch", nogd_from_data(0.86), [None, False, None, None, None, None]),
         ("effect-of-t", effect_of_t((0.7, 0.9), 0.8, 5.0), [True, True, True]),
         ("effect-of-t", effect_of_t((0.9, 0.9), 0.9, 10.0), [False, False, False]),
         ("online", online(0.9, 1.1, 3.0), [True, None, True, True]),
@@ -145,6 +151,8 @@ def contours(sparse_reach):
         ("online", online(0.8, 1.1, 1.2, n_initial=16_000), [True, None, True, True]),  # the rows grow to 1.225
         ("online", online(0.8, 1.12, 1.2, n_initial=16_000), [True, None, True, False]),
         ("online", online(0.8, 1.1, 1.11, n_initial=16_000), [True, None, True, False]),
+        ("online", nogd_from_data(0.84), [None, True, None, None]),
+        ("online", nogd_from_data(0.86), [None, False, None, None]),
         ("primal-dual", primal_dual(0.02, 0.99, 100.0), [True, True]),
         ("primal-dual", primal_dual(0.02, 0.99, 99.0), [True, False]),
         ("primal-dual", primal_dual(0.2, 0.99, 100.0), [False, True]),
