@@ -20,7 +20,7 @@ from isokern.experiments.runner import run
 _EXPERIMENTS = {
     "feature-map-size": ("sizes", "Measure how large the feature maps of kernels are."),
     "kernel-shape": ("shapes", "Draw the Laplacian and the Isolation Kernel around a point of uniform data."),
-    "contours": ("shapes", "Draw contours of the Isolation Kernel, with trees and Voronoi cells, on real data."),
+    "contours": ("contours", "Draw contours of the Isolation Kernel, with trees and Voronoi cells, on real data."),
     "datasets": ("sizes", "Measure the properties of the data sets."),
     "online": ("streams", "Follow accuracy and time of OGD, NOGD and IK-OGD along streams."),
     "primal-dual": ("forms", "Compare the time of IK-OGD with that of its dual form."),
