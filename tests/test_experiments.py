@@ -165,7 +165,7 @@ def test_the_measurements_in_the_documentation_give_its_tables_verdicts_and_note
     monkeypatch.setattr(DatasetInfo, "find", lambda info, folder=None: () if is_there(info) else None)
     monkeypatch.setattr("isokern.experiments.records._fingerprint", lambda dataset, plan: files.get(dataset, ""))
     monkeypatch.setattr("isokern.__version__", kept[0]["version"])
-    monkeypatch.setattr("isokern.experiments.paper.machines.has_gpu", lambda: False)
+    monkeypatch.setattr("isokern.experiments.paper.gpu.has_gpu", lambda: False)
     monkeypatch.setattr(worker.Worker, "measure", Mock(side_effect=AssertionError))
     shutil.copytree(KEPT / name, tmp_path / name)
     experiment, plan = replace(experiments.find(name), draw=None), Plan(scale="full", n_seeds=n_seeds)
@@ -256,8 +256,9 @@ def test_the_line_of_a_record_names_the_processor_that_measured_it(path):
     records = Records(path, PLAN)
     records.add({"dataset": "a9a", "seed": 0}, {"accuracy": 0.5})
     assert json.loads(path.read_text())["machine"] == processor()
-    assert Records(path, PLAN).machine({"dataset": "a9a", "seed": 0}) == processor()
-    assert not records.machine({"dataset": "url", "seed": 0})
+    (only,) = Records(path, PLAN).runs({"dataset": "a9a", "seed": 0})
+    assert only.machine == processor()
+    assert records.runs({"dataset": "url", "seed": 0}) == []
 
 
 @pytest.mark.usefixtures("in_this_process")

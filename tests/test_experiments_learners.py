@@ -18,6 +18,7 @@ from isokern.experiments.measuring import Stopwatch
 from isokern.experiments.methods import METHODS, choose, search_rows
 from isokern.experiments.paper import streams
 from isokern.experiments.plan import available
+from isokern.experiments.records import Records
 from tiny_datasets import column, measured, write_tiny
 
 CELL = {"dataset": "covertype", "source": "covertype", "seed": 0}
@@ -157,7 +158,7 @@ def test_a_run_that_reaches_the_time_limit_keeps_what_it_measured(monkeypatch, p
     looks = iter([False] * n_looks)  # then time is over
     monkeypatch.setattr(Stopwatch, "has_passed", lambda watch, limit: next(looks, True))
     cell = CELL | {"method": "OGD"}
-    record = cell | ONLINE.measure(cell, plan)
+    record = Records(None, plan).add(cell, ONLINE.measure(cell, plan))
     assert (record["stopped_at_row"], record["accuracy"], len(record["curve"])) == (n_rows, None, n_looks)
     table = ONLINE.table([record], plan)
     accuracy, seconds = column(table, "OGD")[1:3]

@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 from isokern import IsolationKernel
 from isokern.data.catalogue import Dataset
 from isokern.experiments import Plan, find, machines, settings
-from isokern.experiments.paper import machines as experiments
+from isokern.experiments.paper import gpu
 from tiny_datasets import measured, quadrants, write_tiny
 
 SVM, ADDITIVE, GPU = find("svm"), find("additive"), find("gpu")
@@ -56,7 +56,7 @@ def test_only_isolation_kernels_learn_a_class_that_is_not_additive(folder):
 
 
 def test_mapping_is_timed_on_the_cpu_if_there_is_no_gpu(folder, monkeypatch):
-    monkeypatch.setattr(experiments, "has_gpu", lambda: False)
+    monkeypatch.setattr(gpu, "has_gpu", lambda: False)
     plan = Plan(folder=folder, datasets=("a9a", "rcv1.binary"))
     records = measured(GPU, plan)
     assert [record["method"] for record in records] == ["CPU", "CPU"]
@@ -68,7 +68,7 @@ def test_mapping_is_timed_on_the_cpu_if_there_is_no_gpu(folder, monkeypatch):
 
 
 def test_the_gpu_is_measured_if_there_is_one(folder, monkeypatch):
-    monkeypatch.setattr(experiments, "has_gpu", lambda: True)
+    monkeypatch.setattr(gpu, "has_gpu", lambda: True)
     cells = GPU.cells(Plan(folder=folder, datasets=("a9a",)))
     assert [cell["method"] for cell in cells] == ["CPU", "GPU"]
 

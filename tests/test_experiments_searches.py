@@ -28,6 +28,13 @@ def test_a_search_runs_once_and_its_result_and_time_are_kept(plan):
     assert recall(SEARCH, LABELS, plan, unexpected) == found
 
 
+def test_the_time_of_a_search_on_another_processor_is_left_out(plan, monkeypatch):
+    recall(SEARCH, LABELS, plan, lambda: {"best": 4})
+    monkeypatch.setattr("isokern.experiments.searches.processor", lambda: "another")
+    found = recall(SEARCH, LABELS, plan, unexpected)
+    assert (found["best"], "cv_seconds" in found) == (4, False)
+
+
 @pytest.mark.parametrize(
     ("change", "labels"),
     [({"seed": 1}, LABELS), ({"method": "OGD"}, LABELS), ({"candidates": (4,)}, LABELS), ({}, LABELS[[1, 0, 2]])],

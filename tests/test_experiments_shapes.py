@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from isokern.experiments import Plan, find, settings
-from isokern.experiments.paper import shapes
+from isokern.experiments.paper import contours, shapes
 from tiny_datasets import crowded_corner, half_zeros, measured, write_tiny
 
 KERNEL_SHAPE, CONTOURS, DATASETS, FEATURE_MAP_SIZE = map(
@@ -68,7 +68,7 @@ def test_the_figure_has_a_panel_for_each_kernel_and_the_curves(records):
 @pytest.fixture
 def few_points(monkeypatch):
     """Measure less."""
-    monkeypatch.setattr(shapes, "N_CENTRES", 40)
+    monkeypatch.setattr(contours, "N_CENTRES", 40)
     monkeypatch.setattr(settings, "CONTOUR_PARTITIONINGS", 200)
 
 
@@ -103,13 +103,13 @@ def test_the_reach_of_a_circular_contour_is_its_radius():
     def similarity(points, centre):
         return np.maximum(0, 1 - np.linalg.norm(points - centre, axis=1))[:, None]
 
-    reach = shapes.contour_reach(SimpleNamespace(similarity=similarity), np.array([[0.2, 0.3], [0.9, 0.9]]))
+    reach = contours.contour_reach(SimpleNamespace(similarity=similarity), np.array([[0.2, 0.3], [0.9, 0.9]]))
     assert reach == pytest.approx([0.5, 0.5], abs=0.011)
 
 
 def test_points_are_ordered_by_density():
     rows = np.concatenate([np.full((30, 2), 0.5), np.random.default_rng(0).random((30, 2))])
-    assert shapes.by_density(rows, np.array([[0.0, 0.0], [0.5, 0.5]])).tolist() == [1, 0]
+    assert contours.by_density(rows, np.array([[0.0, 0.0], [0.5, 0.5]])).tolist() == [1, 0]
 
 
 # -- datasets and feature-map-size

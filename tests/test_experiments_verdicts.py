@@ -14,9 +14,10 @@ STOPPED = {"stopped": "time limit of 120 s"}
 A9A = next(info for info in list_datasets() if info.name == "a9a")
 
 
-def runs(dataset="a9a", **methods):
+def runs(dataset="a9a", n_test=100_000, **methods):
     """Return a record for each method, given its measurements."""
-    return [{"dataset": dataset, "source": dataset, "seed": 0, "method": name, **n} for name, n in methods.items()]
+    same = {"dataset": dataset, "source": dataset, "seed": 0, "n_train": 60_000, "n_test": n_test}
+    return [{**same, "method": name, **measured} for name, measured in methods.items()]
 
 
 def holds(name, records):
@@ -40,6 +41,14 @@ def batch(voronoi, nogd, trees, ogd_seconds):
     return records
 
 
+def adaraker(accuracy, dataset):
+    return runs(dataset, OGD={"accuracy": 0.9}, AdaRaker={"accuracy": accuracy})
+
+
+def nogd_from_data(accuracy):
+    return runs(**{"IK_i-OGD": {"accuracy": 0.85}, "NOGD, lambda from data": {"accuracy": accuracy}})
+
+
 def stopped_ogd(**measured):
     return runs(**{"IK_i-OGD": {"seconds": 1.0}, "OGD": measured})
 
@@ -52,13 +61,17 @@ def effect_of_t(accuracies, nogd, seconds):
     return records
 
 
-def online(accuracy, growth, ogd_growth):
-    ours, ogd = {"accuracy": accuracy, "growth": growth}, {"growth": ogd_growth, "accuracy": 0.8}
-    return runs("covertype", **{"IK_i-OGD": ours, "NOGD": {"accuracy": 0.8}, "OGD": ogd})
+def online(accuracy, growth, ogd_growth, n_initial=1000, n_done=4000):
+    """Return records of a stream whose last tenth comes after 4.6 times as many rows as its first."""
+    ogd = {"growth": ogd_growth, "accuracy": 0.8, "n_initial": n_initial, "n_done": n_done}
+    return runs(
+        "covertype",
+        **{"IK_i-OGD": {"accuracy": accuracy, "growth": growth}, "NOGD": {"accuracy": 0.8}, "OGD": ogd},
+    )
 
 
-def primal_dual(share, dual_share, dual_seconds, stopped_at_row=None):
-    dual = {"share": dual_share, "seconds": dual_seconds, "stopped_at_row": stopped_at_row}
+def primal_dual(share, dual_share, dual_seconds, **stopped):
+    dual = {"share": dual_share, "seconds": dual_seconds, **stopped}
     return runs(**{"IK-OGD": {"share": share, "seconds": 1.0}, "IK-OGD(dual)": dual})
 
 
@@ -73,10 +86,10 @@ def dot_product(learn, naive):
     return records
 
 
-def svm(accuracy, seconds, map_seconds, from_data):
+def svm(accuracy, seconds, map_seconds, from_data, n_learned=60_000):
     methods = {
         "IK_a-SVM": {"accuracy": accuracy, "seconds": seconds, "map_seconds": map_seconds},
-        "SVM": {"accuracy": 0.8, "seconds": 100.0},
+        "SVM": {"accuracy": 0.8, "seconds": 100.0, "n_learned": n_learned},
         "SVM, lambda from data": {"accuracy": from_data},
     }
     return runs(**methods) + runs("url", **methods)
@@ -105,7 +118,7 @@ def feature_map_size(**changes):
 
 
 def kernel_shape(error, best_error):
-    errors = {"psi": 256, "error": error, "best_error": best_error}
+    errors = {"psi": 256, "error": error, "best_error": best_error, "lambda": 2.77, "best_lambda": 9.0}
     return [{"kernel": "trees", **errors}, {"kernel": "trees, capped", **errors}]
 
 
@@ -121,29 +134,47 @@ def contours(sparse_reach):
         ("batch", batch(0.83, 0.85, 0.84, 5.0), [False, None, False, True, False, False]),
         ("batch", batch(0.845, 0.85, 0.846, 50.0), [True, None, True, True, True, True]),  # equal in two decimals
         ("batch", batch(0.90, 0.85, 0.91, 50.0), [True, None, False, True, True, True]),
+        ("batch", adaraker(0.91, "a9a"), [None, None, None, False, None, None]),
+        ("batch", adaraker(0.91, "url"), [None] * 6),  # where the paper's ran out of memory
         ("batch", stopped_ogd(expected_seconds=10.0, **STOPPED), [None] * 4 + [True, None]),
         ("batch", stopped_ogd(expected_seconds=9.0, **STOPPED), [None] * 4 + [False, None]),
         ("batch", stopped_ogd(**STOPPED), [None] * 6),
         ("batch", stopped_ogd(stopped="memory ran out"), [None] * 6),
+        ("batch", nogd_from_data(0.84), [None, True, None, None, None, None]),
+        ("batch", nogd_from_data(0.86), [None, False, None, None, None, None]),
         ("effect-of-t", effect_of_t((0.7, 0.9), 0.8, 5.0), [True, True, True]),
         ("effect-of-t", effect_of_t((0.9, 0.9), 0.9, 10.0), [False, False, False]),
         ("online", online(0.9, 1.1, 3.0), [True, None, True, True]),
         ("online", online(0.7, 1.1, 1.2), [False, None, False, False]),
-        ("online", online(0.8, 2.0, 3.0), [True, None, True, False]),
+        ("online", online(0.8, 2.0, 3.0), [True, None, True, False]),  # ours grows
+        ("online", online(0.8, 1.1, 2.7), [True, None, True, False]),  # OGD's by less than half as much as the rows
+        ("online", online(0.8, 1.1, 1.2, n_initial=16_000), [True, None, True, True]),  # the rows grow to 1.225
+        ("online", online(0.8, 1.12, 1.2, n_initial=16_000), [True, None, True, False]),
+        ("online", online(0.8, 1.1, 1.11, n_initial=16_000), [True, None, True, False]),
+        ("online", nogd_from_data(0.84), [None, True, None, None]),
+        ("online", nogd_from_data(0.86), [None, False, None, None]),
         ("primal-dual", primal_dual(0.02, 0.99, 100.0), [True, True]),
+        ("primal-dual", primal_dual(0.02, 0.99, 99.0), [True, False]),
         ("primal-dual", primal_dual(0.2, 0.99, 100.0), [False, True]),
         ("primal-dual", primal_dual(0.02, 0.8, 5.0), [False, False]),
-        ("primal-dual", primal_dual(0.02, 0.99, 100.0, stopped_at_row=7), [True, True]),
+        ("primal-dual", primal_dual(0.02, 0.99, 9.0, stopped_at_row=7, expected_seconds=100.0), [True, True]),
+        ("primal-dual", primal_dual(0.02, 0.99, 9.0, stopped_at_row=7, expected_seconds=99.0), [True, False]),
         ("primal-dual", primal_dual(0.02, 0.8, 5.0, stopped_at_row=7), [None, None]),  # more time might confirm them
         ("primal-dual", primal_dual(0.2, 0.8, 5.0, stopped_at_row=7), [False, None]),
         ("dot-product", dot_product(2.0, 200.0), [True, True]),
         ("dot-product", dot_product(5.0, 200.0), [True, False]),
         ("dot-product", dot_product(2.0, 20.0), [False, True]),
         ("svm", svm(0.81, 1.0, 2.0, from_data=0.8), [True, True, True, True, True]),
+        ("svm", svm(0.804, 1.0, 2.0, from_data=0.8), [False, True, True, True, True]),  # not higher
         ("svm", svm(0.79, 1.0, 20.0, from_data=0.95), [False, True, False, True, False]),
         ("svm", svm(0.7, 11.0, 20.0, from_data=0.6), [False, False, True, False, False]),
+        ("svm", svm(0.82, 11.0, 20.0, from_data=0.8), [True, False, True, False, False]),  # not comparable
+        ("svm", svm(0.81, 11.0, 20.0, from_data=0.8, n_learned=30_000), [True, True, True, True, False]),
+        ("svm", svm(0.81, 11.0, 20.0, from_data=0.8, n_learned=15_000), [True, True, True, True, True]),
         ("additive", additive(0.865, 0.89), [True, True, True]),
-        ("additive", additive(0.86, 0.89), [True, False, True]),
+        ("additive", additive(0.86, 0.89), [True, True, True]),  # lower by exactly the tolerance
+        ("additive", additive(0.859, 0.889), [True, False, True]),
+        ("additive", additive(0.87, 0.879), [False, True, True]),
         ("additive", additive(0.91, 0.9), [True, True, False]),
         ("additive", additive(0.91, 0.9, dataset="url"), [True, True, None]),  # url is not dense
         ("gpu", gpu(2.9), [None, True]),
@@ -175,6 +206,58 @@ def contours(sparse_reach):
 )
 def test_claims_are_judged_by_their_rules(name, records, expected):
     assert holds(name, records) == expected
+
+
+@pytest.mark.parametrize(("n_test", "expected"), [(600, True), (10_000, False)])
+def test_accuracies_that_the_test_rows_cannot_tell_apart_are_not_lower(n_test, expected):
+    pair = {"IK_i-OGD": {"accuracy": 0.965}, "NOGD": {"accuracy": 0.975}}
+    verdict = find("batch").verdicts(runs(n_test=n_test, **pair))[0]
+    assert verdict.holds == expected
+    assert "not lower by more than 0.005 and 2 standard errors of the difference" in verdict.rule
+    assert verdict.found.endswith("a9a (.965 vs .975)" if expected else "a9a (.965 vs .975; in the paper .84 vs .84)")
+
+
+@pytest.mark.parametrize(("n_test", "expected"), [(600, False), (10_000, True)])
+def test_accuracies_that_the_test_rows_cannot_tell_apart_are_not_higher(n_test, expected):
+    pair = {"IK_a-SVM": {"accuracy": 0.975}, "SVM": {"accuracy": 0.965}}
+    verdict = find("svm").verdicts(runs("url", n_test=n_test, **pair))[0]
+    assert verdict.holds == expected
+    assert "higher by more than 0.005 and 2 standard errors of the difference" in verdict.rule
+
+
+def test_rows_of_a_stream_count_as_test_rows():
+    records = online(0.79, 1.0, 3.0)
+    assert holds("online", records)[0] is False
+    short = [{**record, "n_stream": 400} for record in records]
+    for record in short:
+        del record["n_test"]
+    assert holds("online", short)[0] is True
+
+
+def test_an_accuracy_names_the_sample_that_it_was_learned_from():
+    records = [{**one, "n_learned": 20_000} if "LIBSVM" in one["method"] else one for one in additive(0.88, 0.93)]
+    found = find("additive").verdicts(records)[0].found
+    assert found == "on 1 of 1 data sets: mnist (.930 vs .900 from 20,000 rows)"
+
+
+def test_nogd_is_compared_at_the_largest_size_that_both_finished():
+    records = effect_of_t((0.7, 0.9), 0.8, 5.0)
+    records += runs(**{"IK_i-OGD": {"size": 9_000, "accuracy": 0.75, "seconds": 9.0}})
+    found = find("effect-of-t").verdicts(records)[1].found
+    assert found == "on 1 of 1 data sets: a9a (.800 vs .900 at 1,000)"
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "good", "bad"),
+    [
+        ("kernel-shape", 1, kernel_shape(0.01, 0.01), kernel_shape(0.3, 0.02)),
+        ("primal-dual", 0, primal_dual(0.02, 0.99, 100.0), primal_dual(0.2, 0.99, 100.0)),
+        ("batch", 5, batch(0.90, 0.85, 0.88, 50.0), batch(0.83, 0.85, 0.84, 5.0)),
+    ],
+)
+def test_a_verdict_gives_the_reason_only_if_the_claim_fails(name, place, good, bad):
+    verdicts = [find(name).verdicts(records)[place] for records in (good, bad)]
+    assert [bool(verdict.why) for verdict in verdicts] == [False, True]
 
 
 @pytest.mark.parametrize(("source", "expected"), [("rcv1.binary", False), ("rcv1-subset", None)])

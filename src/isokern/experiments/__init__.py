@@ -20,14 +20,14 @@ from isokern.experiments.runner import run
 _EXPERIMENTS = {
     "feature-map-size": ("sizes", "Measure how large the feature maps of kernels are."),
     "kernel-shape": ("shapes", "Draw the Laplacian and the Isolation Kernel around a point of uniform data."),
-    "contours": ("shapes", "Draw contours of the Isolation Kernel, with trees and Voronoi cells, on real data."),
+    "contours": ("contours", "Draw contours of the Isolation Kernel, with trees and Voronoi cells, on real data."),
     "datasets": ("sizes", "Measure the properties of the data sets."),
     "online": ("streams", "Follow accuracy and time of OGD, NOGD and IK-OGD along streams."),
     "primal-dual": ("forms", "Compare the time of IK-OGD with that of its dual form."),
     "dot-product": ("forms", "Compare the time of IK-OGD with that of a naive dot product as psi grows."),
     "batch": ("batch", "Compare accuracy and time of all methods, trained once and tested once."),
     "effect-of-t": ("batch", "Follow accuracy and time as the number of partitionings or landmarks grows."),
-    "gpu": ("machines", "Compare the time of mapping on the CPU and on a GPU."),
+    "gpu": ("gpu", "Compare the time of mapping on the CPU and on a GPU."),
     "svm": ("machines", "Compare LIBSVM on the Laplacian kernel with a linear machine on the Isolation Kernel's map."),
     "additive": ("machines", "Compare the chi-squared kernel and the Isolation Kernel, and the maps of both."),
 }

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from isokern.experiments import settings
+from isokern.experiments.accuracies import Accuracy, accuracy_of, is_lower, more_than
 from isokern.experiments.experiment import Record, Verdict, is_stopped
 from isokern.experiments.tables import accuracy_text, datasets_in, having, mean, seconds_text, select, sizes_in
 
@@ -32,6 +33,7 @@ class Claim:
     is_of_cost: bool = False  # only then do generated data sets count
     is_of_size: bool = False  # whether stand-ins do not count, because they have fewer rows
     is_papers: bool = True  # False for claims that we add
+    why: str = ""  # the known reason why it does not hold on some data sets, as a sentence
 
     def __call__(self, records: Sequence[Record]) -> Verdict:
         """Return the verdict; it names the data sets that cannot be judged because runs were stopped."""
@@ -46,7 +48,8 @@ class Claim:
         found += f"; not on {', '.join(failed)}" if failed else ""
         found += f"; not judged because runs were stopped: {', '.join(stopped)}" if stopped else ""
         rule = f"{self.rule}, {self.where}" + (" with all of its rows" if self.is_of_size else "")
-        return Verdict(self.text, rule, not failed if judged else None, found, self.is_papers)
+        why = self.why if failed else ""
+        return Verdict(self.text, rule, not failed if judged else None, found, self.is_papers, why)
 
     def _counts(self, record: Record) -> bool:
         dataset = record["dataset"]
@@ -92,22 +95,65 @@ def _ends(axis: str, records: Sequence[Record], key: str) -> Ends | None:
     return Ends(sizes[0], sizes[-1], first, last)
 
 
+Comparison = Callable[[Accuracy, Accuracy], bool]
+
+
 def not_less_accurate(
     ours: str, other: str, text: str = "", *, tolerance: float = settings.TOLERANCE, remark: str = "", **options: Any
 ) -> Claim:
-    """Claim that a method's mean accuracy is not lower than another's by the tolerance or more."""
-
-    def judge(first: float, second: float) -> Outcome:
-        # Rounded, so that a difference of exactly the tolerance does not depend on the last bit.
-        is_met = round(first - second, 9) > -tolerance
-        return is_met, f"{accuracy_text(first)} vs {accuracy_text(second)}"
-
+    """Claim that a method's accuracy is not lower than another's."""
     if not text:
         text = f"{ours} is at least as accurate as {other}"
         options["is_papers"] = not other.endswith(settings.FROM_DATA)
-    rule = f"mean accuracy higher, or lower by less than {tolerance}" if tolerance else "mean accuracy higher"
-    outcomes = by_means(judge, (ours, "accuracy"), (other, "accuracy"))
-    return Claim(text, rule + remark, outcomes, **options)
+    rule = f"mean accuracy not lower by {more_than(tolerance)}{remark}"
+    return _of_accuracies(text, rule, ours, other, lambda one, two: not is_lower(one, two, tolerance), **options)
+
+
+def more_accurate(ours: str, other: str, text: str, *, remark: str = "", **options: Any) -> Claim:
+    """Claim that a method's accuracy is higher than another's; accuracies that test rows cannot tell apart are not."""
+    rule = f"mean accuracy higher by {more_than(settings.TOLERANCE)}{remark}"
+    return _of_accuracies(text, rule, ours, other, lambda one, two: is_lower(two, one), **options)
+
+
+def comparably_accurate(ours: str, other: str, text: str, *, tolerance: float, **options: Any) -> Claim:
+    """Claim that the accuracies of two methods are about equal."""
+
+    def judge(one: Accuracy, two: Accuracy) -> bool:
+        return not is_lower(one, two, tolerance) and not is_lower(two, one, tolerance)
+
+    rule = f"mean accuracies do not differ by {more_than(tolerance)}"
+    return _of_accuracies(text, rule, ours, other, judge, **options)
+
+
+def _of_accuracies(
+    text: str,
+    rule: str,
+    ours: str,
+    other: str,
+    judge: Comparison,
+    *,
+    published: settings.Published | None = None,
+    **options: Any,
+) -> Claim:
+    """Return a claim on two methods; where it fails, the published accuracies stand beside ours."""
+
+    def outcomes(records: Sequence[Record]) -> dict[str, Outcome]:
+        found = {}
+        for dataset in datasets_in(records):
+            one, two = (accuracy_of(select(records, dataset=dataset, method=name)) for name in (ours, other))
+            if one is not None and two is not None:
+                holds = judge(one, two)
+                papers = "" if holds else _in_the_paper(published or {}, dataset, ours, other)
+                found[dataset] = holds, f"{one.text} vs {two.text}{papers}"
+        return found
+
+    return Claim(text, rule, outcomes, **options)
+
+
+def _in_the_paper(published: settings.Published, dataset: str, *methods: str) -> str:
+    numbers = [published.get(name, {}).get("accuracy", {}).get(dataset) for name in methods]
+    texts = [accuracy_text(number, 2) for number in numbers if isinstance(number, float)]
+    return f"; in the paper {' vs '.join(texts)}" if len(texts) == len(methods) else ""
 
 
 def times_faster(ratio: float, slow: float, *fast: float) -> Outcome:

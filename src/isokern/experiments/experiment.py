@@ -59,6 +59,7 @@ class Verdict:
     holds: bool | None  # None if there are no measurements
     found: str  # the numbers that decided: "on 5 of 6 data sets: ...; not on a9a (.842 vs .845)"
     is_papers: bool = True  # False for claims that we add
+    why: str = ""  # the reason, in a sentence, if the claim is not confirmed
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ class Experiment:
     draw: Callable[[Sequence[Record]], Any] | None = None  # returns a matplotlib figure
     datasets: tuple[str, ...] = ()  # by the paper's names, available or not
     notes: tuple[str, ...] = ()  # how it differs from the paper's
+    has_times: bool = True  # whether it shows times
 
     def verdicts(self, records: Sequence[Record]) -> list[Verdict]:
         """Judge all claims by records."""
@@ -94,4 +96,5 @@ class Result:
     missing: tuple[str, ...]  # the data sets that are not available
     notes: tuple[str, ...]  # how the experiment differs from the paper's
     n_open: int = 0  # the number of measurements still to be made, if only a report was asked for
-    machines: tuple[tuple[str, str], ...] = ()  # data sets and the processors that measured them, as far as known
+    machines: tuple[tuple[str, str], ...] = ()  # data sets and the processors of their times; empty without times
+    n_untimed: int = 0  # the number of cells without times, because only another processor measured them

@@ -8,7 +8,7 @@ from typing import Any
 from isokern import plotting
 from isokern.experiments import settings
 from isokern.experiments.experiment import Record
-from isokern.experiments.tables import datasets_in, label, mean, select, sizes_in
+from isokern.experiments.tables import datasets_in, having, label, mean, select, sizes_in
 
 
 def dataset_panels(
@@ -27,7 +27,8 @@ def dataset_panels(
 
 def draw_means(panel: Any, records: Sequence[Record], axis: str, key: str, **style: Any) -> None:
     """Draw the mean of a measurement against an axis."""
-    points = [(size, mean(records, key, **{axis: size})) for size in sizes_in(records, axis)]
+    measured = having(records, key)
+    points = [(size, mean(measured, key, **{axis: size})) for size in sizes_in(measured, axis)]
     if points:
         panel.plot(*zip(*points, strict=True), **style)
 

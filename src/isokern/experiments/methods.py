@@ -63,8 +63,8 @@ METHODS |= OURS
 def choose(name: str, X: Any, y: Any, plan: Plan, cell: Cell) -> tuple[dict[str, Any], dict[str, float]]:
     """Return the parameter of a method, chosen by cross-validation on training rows, and the time it took.
 
-    Both are empty if the method has no parameter; the time is empty if there is only one candidate, and for psi on
-    generated rows.
+    Both are empty if the method has no parameter; the time is empty if there is only one candidate, for psi on
+    generated rows, and if another processor searched.
     """
     method = METHODS[name]
     if method.searched is None:
@@ -78,7 +78,7 @@ def choose(name: str, X: Any, y: Any, plan: Plan, cell: Cell) -> tuple[dict[str,
     X, y = search_rows(X, y, plan, is_slow=method.is_slow)
     search = {"dataset": cell["dataset"], "seed": cell["seed"], "method": name, "candidates": candidates}
     found = recall(search, y, plan, lambda: {"best": _search(method, candidates, cell["seed"]).fit(X, y).best_params_})
-    return found["best"], {"cv_seconds": found["cv_seconds"]}
+    return found["best"], {key: found[key] for key in ("cv_seconds",) if key in found}
 
 
 def search_rows(X: Any, y: Any, plan: Plan, *, is_slow: bool = False) -> tuple[Any, Any]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import zlib
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import isokern
 from isokern.data import list_datasets
+from isokern.experiments.clocks import Run
 from isokern.experiments.experiment import Cell, Plan, Record, is_out_of_time, is_stopped
 from isokern.experiments.plan import available
 from isokern.system import processor
@@ -28,21 +30,24 @@ class Records:
             path.parent.mkdir(parents=True, exist_ok=True)
             if fresh:
                 path.unlink(missing_ok=True)
-        self._lines = {_key(line): line for line in _read_lines(path)}
+        self._n_lines = 0
+        self._runs: dict[str, list[Run]] = defaultdict(list)
+        for line in _read_lines(path):
+            self._append(line)
 
     def find(self, cell: Cell) -> Record | None:
         """Return the record of a cell, or None if the cell must be measured, for the first time or again."""
-        line = self._lines.get(_key(self._line(cell)))
-        return None if line is None or self._must_repeat(line) else _record(line)
+        record = self.latest(cell)
+        return None if record is None or self._must_repeat(record) else record
 
     def latest(self, cell: Cell) -> Record | None:
         """Return the record of a cell, if there is one, even if the cell should be measured again."""
-        line = self._lines.get(_key(self._line(cell)))
-        return None if line is None else _record(line)
+        runs = self.runs(cell)
+        return runs[-1].record if runs else None
 
-    def machine(self, cell: Cell) -> str:
-        """Return the processor that measured a cell, or nothing if it is not known."""
-        return self._lines.get(_key(self._line(cell)), {}).get("machine", "")
+    def runs(self, cell: Cell) -> list[Run]:
+        """Return all measurements of a cell, the latest last."""
+        return self._runs.get(_key(self._line(cell)), [])
 
     def add(self, cell: Cell, result: dict[str, Any]) -> Record:
         """Append a measurement to the file and return the record."""
@@ -50,9 +55,13 @@ class Records:
         if self._path is not None:
             with open(self._path, "a", encoding="utf-8") as file:
                 file.write(text + "\n")
-        line = json.loads(text)
-        self._lines[_key(line)] = line
-        return _record(line)
+        return self._append(json.loads(text))
+
+    def _append(self, line: dict[str, Any]) -> Record:
+        record = _record(line)
+        self._runs[_key(line)].append(Run(self._n_lines, line.get("machine", ""), record))
+        self._n_lines += 1
+        return record
 
     def _line(self, cell: Cell) -> dict[str, Any]:
         return {
@@ -63,10 +72,10 @@ class Records:
             "time_limit": self._plan.time_limit,
         }
 
-    def _must_repeat(self, line: dict[str, Any]) -> bool:
+    def _must_repeat(self, record: Record) -> bool:
         """Return whether a stopped measurement may finish now: with more time, or after an error."""
-        has_more_time = self._plan.time_limit > line["time_limit"]
-        return is_stopped(line["result"]) and (has_more_time or not is_out_of_time(line["result"]))
+        has_more_time = is_out_of_time(record) and self._plan.time_limit > record["time_limit"]
+        return is_stopped(record) and (has_more_time or not is_out_of_time(record))
 
 
 def _record(line: dict[str, Any]) -> Record:

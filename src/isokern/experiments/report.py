@@ -5,11 +5,10 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
-
-import joblib
 
 import isokern
 from isokern.experiments.experiment import Plan, Result, Verdict
@@ -19,7 +18,6 @@ from isokern.experiments.settings import BATCH_DATASETS, GENERATED, ROWS, TOLERA
 from isokern.experiments.shortfalls import shortfalls
 from isokern.experiments.tables import accuracy_text, as_csv, as_texts, having
 from isokern.files import replacing
-from isokern.system import processor
 
 _DPI = 150
 _PLACES = {  # the table or figure of the paper that an experiment repeats
@@ -90,7 +88,9 @@ def _report(results: Sequence[Result], plan: Plan, has_summary: bool) -> Iterato
     yield "## Claims of the paper"
     yield (
         f"{_counts(results, is_papers=True)} A claim is confirmed if its rule holds on every data set that was "
-        "measured. The rule is in the claim's section; its threshold is ours where the paper states none."
+        "measured. The rule is in the claim's section; its threshold is ours where the paper states none. A difference "
+        "of accuracies counts only if chance hardly explains it: the standard error of an accuracy p on n test rows is "
+        "sqrt(p (1 - p) / n), that of a difference the root of the sum of both squares."
     )
     yield _claims(results, is_papers=True)
     yield "## Further claims"
@@ -101,7 +101,7 @@ def _report(results: Sequence[Result], plan: Plan, has_summary: bool) -> Iterato
     yield _claims(results, is_papers=False)
     yield from _below_published(results, plan)
     yield "## Data and machine"
-    yield markdown_table(("data set", "available", "measured on"), _data(results, plan))
+    yield markdown_table(("data set", "available", "times from"), _data(results, plan))
     yield markdown_table(("", ""), _circumstances(plan))
     for result in results:
         yield from _section(result, f"{result.name}/")
@@ -120,7 +120,7 @@ def _claims(results: Sequence[Result], *, is_papers: bool) -> str:
             _PLACES.get(result.name, ""),
             _escape(verdict.claim),
             _outcome(verdict),
-            _escape(verdict.found),
+            _escape(_found(verdict)),
         )
         for result in results
         for verdict in result.verdicts
@@ -130,29 +130,32 @@ def _claims(results: Sequence[Result], *, is_papers: bool) -> str:
 
 
 def _below_published(results: Sequence[Result], plan: Plan) -> Iterator[str]:
-    """Yield the accuracies of Isolation Kernels that are lower than the published ones, with what may be the reason."""
+    """Yield the accuracies of Isolation Kernels that are lower than the published ones, with the causes."""
     n_compared, rows = 0, []
     for result in results:
         found, n = shortfalls(result.name, result.records, plan)
         n_compared += n
         for one in found:
-            here, published = (one.dataset, one.method, one.accuracy), accuracy_text(one.published, 2)
-            rows.append((f"[{result.name}](#{result.name})", *map(_escape, here), published, _escape(one.reasons)))
+            error = accuracy_text(one.accuracy.standard_error)
+            here, published = f"{accuracy_text(one.accuracy.value)} ± {error}", accuracy_text(one.published, 2)
+            names = map(_escape, (one.dataset, one.method))
+            rows.append((f"[{result.name}](#{result.name})", *names, here, published, _escape(one.causes)))
     if n_compared:
         yield "## Isolation Kernel below the published accuracy"
         yield (
-            f"{len(rows)} of {n_compared} accuracies are lower than the published ones by more than {TOLERANCE}. The "
-            "last column has what the records tell: file, rows, psi, seeds and cap, and other learners on these rows."
+            f"{len(rows)} of {n_compared} accuracies are lower than the published ones by more than {TOLERANCE}; up to "
+            "there, rounding explains it. The standard error of the test set follows ±. The last column has possible "
+            "causes, as far as the records tell: rows, chance, seeds and psi."
         )
     if rows:
-        yield markdown_table(("experiment", "data set", "method", "here", "paper", "what the records tell"), rows)
+        yield markdown_table(("experiment", "data set", "method", "here", "paper", "possible causes"), rows)
 
 
 def _section(result: Result, link: str) -> Iterator[str]:
     """Yield the blocks on a result; ``link`` leads from the page to the folder with the picture."""
     yield f'<a id="{result.name}"></a>'
     yield f"## {_escape(result.title)}"
-    judged = [(_outcome(v), _escape(v.claim), _escape(v.rule), _escape(v.found)) for v in result.verdicts]
+    judged = [(_outcome(v), _escape(v.claim), _escape(v.rule), _escape(_found(v))) for v in result.verdicts]
     yield markdown_table(("verdict", "claim", "rule", "numbers"), judged)
     if result.table.rows:
         columns = zip(*result.table.rows, strict=True)
@@ -161,11 +164,22 @@ def _section(result: Result, link: str) -> Iterator[str]:
         yield markdown_table(texts[0], texts[1:], are_numbers)
     if result.figure is not None:
         yield f"![{_escape(result.title)}]({link}{result.name}.png)"
-    still_open = [f"Measurements still to be made: {result.n_open:,}. The same command makes them"] * bool(
-        result.n_open
-    )
-    if notes := [*still_open, *result.table.notes, *result.notes, *_stopped(result)]:
+    if notes := [*_state(result), *result.table.notes, *result.notes, *_stopped(result)]:
         yield "\n".join(f"- {_escape(note.rstrip('.'))}." for note in notes)
+
+
+def _state(result: Result) -> Iterator[str]:
+    """Yield how many measurements are missing, and where times come from."""
+    if result.n_open:
+        yield f"Measurements still to be made: {result.n_open:,}. The same command makes them"
+    if result.machines:
+        names: dict[str, list[str]] = defaultdict(list)
+        for dataset, machine in result.machines:
+            names[machine or "not recorded"].append(dataset)
+        groups = (f"{', '.join(datasets)}: {machine}" for machine, datasets in names.items())
+        yield f"Times of a data set come from one CPU. {'; '.join(groups)}"
+    if result.n_untimed:
+        yield f"Cells whose times are left out, because only another CPU measured them: {result.n_untimed:,}"
 
 
 def markdown_table(
@@ -186,6 +200,10 @@ def _outcome(verdict: Verdict) -> str:
     return text if verdict.holds is None else f"**{text}**"
 
 
+def _found(verdict: Verdict) -> str:
+    return f"{verdict.found}. {verdict.why}" if verdict.why else verdict.found
+
+
 def _stopped(result: Result) -> Iterator[str]:
     """Yield a line for each measurement that was stopped."""
     for record in result.records:
@@ -196,11 +214,15 @@ def _stopped(result: Result) -> Iterator[str]:
 
 
 def _data(results: Sequence[Result], plan: Plan) -> Iterator[tuple[str, str, str]]:
-    pairs = {pair for result in results for pair in result.machines}
+    """Yield for each data set whether it is available, and the processors of its times with the experiments."""
     for name, source in available(plan, BATCH_DATASETS).items():
         there = "generated" if name in GENERATED else "yes" if source == name else f"no; {source} stands in"
-        machines = " and ".join(sorted(machine for dataset, machine in pairs if dataset == name))
-        yield name, "no" if source is None else there, _escape(machines) or ("" if source is None else "not recorded")
+        users: dict[str, list[str]] = defaultdict(list)
+        for result in results:
+            for _, machine in filter(lambda pair: pair[0] == name, result.machines):
+                users[machine or "not recorded"].append(result.name)
+        machines = "; ".join(f"{machine}: {', '.join(names)}" for machine, names in users.items())
+        yield name, "no" if source is None else there, _escape(machines)
 
 
 def _circumstances(plan: Plan) -> Iterator[tuple[str, str]]:
@@ -215,4 +237,4 @@ def _circumstances(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "time limit", f"{plan.time_limit:g} s per measurement; measurements of earlier runs may have had another"
     yield "command", f"isokern reproduce all {options}"
     yield "versions", ", ".join(versions)
-    yield "machine", f"{processor()}, {joblib.cpu_count()} cores; each measurement in one thread"
+    yield "CPU", "that of each data set's times is in the table above; each measurement runs in one thread"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from isokern.checks import one_of
+from isokern.experiments.clocks import of_one_machine
 from isokern.experiments.experiment import Cell, Experiment, Plan, Record, Result, is_out_of_time
 from isokern.experiments.plan import available, is_used
 from isokern.experiments.records import Records
@@ -43,20 +44,22 @@ def run(
         raise ValueError(f"datasets must include one of {experiment.name}'s: {known}; got {got}.")
     plan = replace(plan, searches=None if out is None else searches_file(out))
     kept = Records(None if out is None else out / experiment.name / "records.jsonl", plan, fresh=fresh)
-    cells, records, n_open = experiment.cells(plan), [], 0
+    cells, measured, n_open = experiment.cells(plan), [], 0
     with nullcontext(worker) if worker else closing(Worker()) as measuring:
         for n_done, cell in enumerate(cells):
             on_progress(n_done, len(cells), cell)
             if cell.get("seed") and _takes_long(kept.latest(cell | {"seed": 0})):
                 continue
-            record = kept.latest(cell) if only_report else kept.find(cell)
-            if record is None and not only_report:
-                record = kept.add(cell, _measure(measuring, experiment, cell, plan))
-            records += [] if record is None else [record]
-            n_open += record is None
+            if not only_report and kept.find(cell) is None:
+                kept.add(cell, _measure(measuring, experiment, cell, plan))
+            runs = kept.runs(cell)
+            measured += [(cell, runs)] if runs else []
+            n_open += not runs
     on_progress(len(cells), len(cells), None)
-    machines = {(cell.get("dataset", ""), kept.machine(cell)) for cell in cells}
-    result = conclude(experiment, records, plan, tuple(sorted(pair for pair in machines if pair[1])), n_open)
+    records, machines, n_untimed = of_one_machine(measured)
+    result = replace(conclude(experiment, records, plan), n_open=n_open)
+    if experiment.has_times:
+        result = replace(result, machines=machines, n_untimed=n_untimed)
     if out is not None:
         write(result, out)
     return result
@@ -76,13 +79,7 @@ def _measure(worker: Worker, experiment: Experiment, cell: Cell, plan: Plan) -> 
         return {"stopped": str(reason)}
 
 
-def conclude(
-    experiment: Experiment,
-    records: list[Record],
-    plan: Plan,
-    machines: tuple[tuple[str, str], ...] = (),
-    n_open: int = 0,
-) -> Result:
+def conclude(experiment: Experiment, records: list[Record], plan: Plan) -> Result:
     """Return the result that records give."""
     sources = available(plan, experiment.datasets)
     return Result(
@@ -94,8 +91,6 @@ def conclude(
         figure=_draw(experiment, records),
         missing=tuple(name for name, source in sources.items() if source is None),
         notes=experiment.notes,
-        n_open=n_open,
-        machines=machines,
     )
 
 

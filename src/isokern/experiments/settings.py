@@ -37,7 +37,8 @@ SEEDS_SECONDS = 600  # a cell whose first seed takes longer, with its search, or
 GENERATED = tuple(info.name for info in list_datasets(stand_ins=True) if not info.files)
 GENERATED_CELLS = 256  # psi on generated rows, without a search: their accuracies mean nothing
 FROM_DATA = ", lambda from data"  # ends the names of rivals that the paper does not have
-TOLERANCE = 0.005  # accuracies that differ by less count as equal: the paper prints two decimals
+TOLERANCE = 0.005  # accuracies that do not differ by more count as equal: the paper prints two decimals
+N_STANDARD_ERRORS = 2  # differences of accuracies up to so many count as chance, which exceeds them in 1 of 20 cases
 
 # -- feature-map-size
 FEATURE_MAP_CELLS = (16, 1024)  # psi
@@ -62,19 +63,22 @@ MIN_BLOCKS = 30  # blocks are smaller if there would be fewer
 # The initial set is as large as the paper's training part; for stand-ins and at quick scale, this share of all rows.
 INITIAL_SHARE = 0.2
 CURVE_POINTS = 100
-FLAT_RATIO = 1.5  # the time per row in the last tenth of the stream over that in the first is flat up to this
+# The time per row in the last tenth of the stream over that in the first is flat up to this, because caches fill, too.
+FLAT_RATIO = 1.5
 
 # -- primal-dual
 PRIMAL_DUAL_DATASETS = ("rcv1.binary", "epsilon", "epsilon-generated", "covertype")
 LARGE_SHARE, SMALL_SHARE = 0.9, 0.1  # "almost all" and "a tiny fraction" of the time
-PRIMAL_DUAL_RATIO = 10  # of the total times, at least: "3 to 4 orders of magnitude" in the paper
+PRIMAL_DUAL_RATIO = 100  # of the total times, at least: "3 to 4 orders of magnitude" in the paper, and two are several
 
 # -- dot-product
 DOT_PRODUCT_DATASETS = ("rcv1.binary", "epsilon", "epsilon-generated", "covertype")
 DOT_PRODUCT_CELLS = {"quick": tuple(2**m for m in range(2, 15, 2)), "full": tuple(2**m for m in range(2, 15))}
 DOT_PRODUCT_ROWS = {"quick": 1_000, "full": 20_000}  # of the stream, at most
 DOT_PRODUCT_RATIO = 10  # naive over efficient at the largest psi: "close to two orders of magnitude" in the paper
-DOT_PRODUCT_GROWTH = 4  # of the efficient form's time from the smallest psi to the largest, at most
+# Of the efficient form's time from the smallest psi to the largest, at most: more cells fit less well into caches. The
+# naive form's time grows a thousandfold.
+DOT_PRODUCT_GROWTH = 4
 
 # -- batch
 OGD_RATIO = 10  # of its seconds to those of IK_i-OGD, at least: "at least one order of magnitude" in the paper
@@ -99,7 +103,7 @@ LIBLINEAR_TOLERANCE = 0.1  # that program's own default
 COSTS_SEARCHED = {"quick": (1.0,), "full": tuple(2.0**m for m in range(-5, 8))}
 SVM_RATIO = 10  # of the seconds of SVM to those of IK_a-SVM, at least
 WIDE_DATASETS = ("url", "news20.binary", "rcv1.binary", "real-sim", "smallNORB", "cifar-10", "epsilon")  # d >= 2,000
-NARROW_DATASETS = ("mnist", "a9a", "covertype", "ijcnn1")
+NARROW_DATASETS = ("mnist", "a9a", "ijcnn1")  # the paper names these; its SVM did not finish on covertype
 COMPARABLE = 0.015  # accuracies that the paper calls comparable differ by .01 in its table, where they are rounded
 MAP_TOLERANCE = 0.02  # between a kernel and its map: the largest difference in the paper's own table
 DENSE_DATASETS = ("smallNORB", "cifar-10", "mnist", "covertype", "ijcnn1")  # where IK_a leads chi2 in the paper
@@ -169,6 +173,9 @@ BATCH_PUBLISHED: Published = {
         "seconds": _of_each(*["memory error"] * 4, "> 1 week", 5_661, "> 1 week", 1_453, 308, 3_740, 576),
     },
 }
+
+# On the others, the paper's AdaRaker ran out of memory or time.
+ADARAKER_DATASETS = tuple(name for name, number in BATCH_PUBLISHED["AdaRaker"]["accuracy"].items() if number)
 
 # Seconds of training and testing, without mapping.
 SVM_PUBLISHED: Published = {

@@ -11,7 +11,7 @@ from typing import Any
 
 from isokern.data import list_datasets
 from isokern.experiments import settings
-from isokern.experiments.experiment import Plan, Record, Table, is_out_of_time, is_stopped
+from isokern.experiments.experiment import Plan, Record, Table, is_stopped
 from isokern.experiments.plan import available
 
 Layout = Callable[[Sequence[Record], Plan], Table]
@@ -70,10 +70,10 @@ def comparison(
     columns = [column for name in methods for column in ([name, f"{name}, paper"] if name in published else [name])]
     published_keys = {key for numbers in published.values() for key in numbers}
 
-    def line(found: Sequence[Record], plan: Plan, dataset: str, key: str) -> Iterable[Any]:
+    def line(found: Sequence[Record], dataset: str, key: str) -> Iterable[Any]:
         for name in methods:
             runs = select(found, method=name)
-            yield with_range(runs, key) if key in even_if_stopped else shown(runs, key, plan)
+            yield with_range(runs, key) if key in even_if_stopped else shown(runs, key)
             if name in published:
                 yield published[name].get(key, {}).get(dataset)
 
@@ -82,7 +82,7 @@ def comparison(
         for dataset, title in labels(plan, datasets).items():
             found = select(records, dataset=dataset)
             lines = {name: key for name, key in measures.items() if found or key in published_keys} or {"": ""}
-            rows += [(title, name, *line(found, plan, dataset, key)) for name, key in lines.items()]
+            rows += [(title, name, *line(found, dataset, key)) for name, key in lines.items()]
         return Table(("data set", "measure", *columns), rows, _all_notes(records, plan, datasets, max_rows, notes))
 
     return table
@@ -103,7 +103,7 @@ def by_axis(
             found = select(records, dataset=dataset)
             for size in sizes_in(found, axis):
                 runs = [(select(found, method=name, **{axis: size}), key) for name, key in columns.values()]
-                rows.append((title, size, *(shown(of_method, key, plan) for of_method, key in runs)))
+                rows.append((title, size, *(shown(of_method, key) for of_method, key in runs)))
             if not found:
                 rows.append((title, *[None] * (1 + len(columns))))
         return Table(("data set", heading, *columns), rows, _all_notes(records, plan, datasets, settings.ROWS, notes))
@@ -121,13 +121,13 @@ def label(name: str, source: str | None) -> str:
     return name if source == name else f"{name} ({source or 'missing'})"
 
 
-def shown(records: Sequence[Record], key: str, plan: Plan) -> Any:
+def shown(records: Sequence[Record], key: str) -> Any:
     """Return the table cell of records that differ in their seeds; a stopped run shows "-", its seconds "> limit".
 
     What the whole would have taken follows in brackets, marked as extrapolated by "~".
     """
     if any(map(is_stopped, records)):
-        limits = [record.get("time_limit", plan.time_limit) for record in records if is_out_of_time(record)]
+        limits = [record["time_limit"] for record in having(records, "time_limit")]
         expected = mean(records, "expected_seconds")
         whole = f" (~{seconds_text(expected)} s)" if expected else ""
         return f"> {min(limits):g} s{whole}" if key == "seconds" and limits else "-"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from isokern import IsolationKernel, plotting
 from isokern.data import blocks, list_datasets
 from isokern.experiments import settings
-from isokern.experiments.claims import Claim, Ends, Outcome, by_ends, by_means
+from isokern.experiments.claims import Claim, Ends, Outcome, by_ends
 from isokern.experiments.experiment import Cell, Experiment, Plan, Record, is_out_of_time
 from isokern.experiments.figures import dataset_panels, draw_means
 from isokern.experiments.measuring import Laps, Stopwatch
@@ -22,6 +22,7 @@ from isokern.experiments.stopping import IsOver, Mark, expected_seconds
 from isokern.experiments.tables import (
     by_axis,
     comparison,
+    datasets_in,
     having,
     mean,
     search_note,
@@ -90,18 +91,32 @@ def _time_parts(
     return True
 
 
-def _compare_forms(key: str, judge: Callable[[float, float], Outcome], records: Sequence[Record]) -> dict[str, Outcome]:
-    """Judge each data set; the numbers of a stopped dual form are lower bounds, and count if they decide."""
+def _compare_shares(records: Sequence[Record]) -> dict[str, Outcome]:
+    """Judge each data set; the share of a stopped dual form is a lower bound, and counts if it decides."""
     outcomes = {}
-    for dataset, (holds, numbers) in by_means(judge, *((form, key) for form in _DUAL_FORMS))(records).items():
+    for dataset in datasets_in(records):
+        primal, dual = (select(records, dataset=dataset, method=form) for form in _DUAL_FORMS)
+        share, dual_share, is_cut = mean(primal, "share"), mean(dual, "share"), any(map(is_out_of_time, dual))
+        if share is None or dual_share is None or any(map(is_out_of_time, primal)):
+            continue
+        is_small, is_large = share < settings.SMALL_SHARE, dual_share > settings.LARGE_SHARE
+        if is_large or not is_small or not is_cut:
+            outcomes[dataset] = is_small and is_large, f"{'over ' * is_cut}{dual_share:.1%} down to {share:.1%}"
+    return outcomes
+
+
+def _compare_totals(records: Sequence[Record]) -> dict[str, Outcome]:
+    """Judge each data set; what the whole of a stopped dual form would have taken counts."""
+    outcomes = {}
+    for dataset in datasets_in(records):
         primal, dual = (select(records, dataset=dataset, method=form) for form in _DUAL_FORMS)
         is_cut = any(map(is_out_of_time, dual))
-        might_hold = judge(mean(primal, key) or 0.0, math.inf)[0]
-        if any(map(is_out_of_time, primal)) or (is_cut and might_hold and not holds):
-            continue
-        expected = mean(dual, "expected_seconds")
-        whole = f"; about {seconds_text(expected)} s in all, extrapolated" if expected else ""
-        outcomes[dataset] = holds, numbers + (f", dual form stopped{whole}" if is_cut else "")
+        ours, other = mean(primal, "seconds"), mean(dual, "expected_seconds" if is_cut else "seconds")
+        if ours is not None and other is not None and not any(map(is_out_of_time, primal)):
+            numbers = (
+                f"{seconds_text(ours)} s vs {seconds_text(other)} s{' extrapolated' * is_cut}, {other / ours:.3g} times"
+            )
+            outcomes[dataset] = other >= settings.PRIMAL_DUAL_RATIO * ours, numbers
     return outcomes
 
 
@@ -134,24 +149,16 @@ PRIMAL_DUAL = Experiment(
         Claim(
             "The primal form reduces the prediction function from almost all of the time to a tiny fraction",
             f"share above {settings.LARGE_SHARE:.0%} (dual form) and below {settings.SMALL_SHARE:.0%} (primal form)",
-            partial(
-                _compare_forms,
-                "share",
-                lambda primal, dual: (
-                    primal < settings.SMALL_SHARE and dual > settings.LARGE_SHARE,
-                    f"{dual:.1%} down to {primal:.1%}",
-                ),
-            ),
+            _compare_shares,
             is_of_cost=True,
+            why="The primal form spends less time on a row here than in the paper, but mapping, the rest of the time, "
+            "became faster still, so its share is larger",
         ),
         Claim(
             "The primal form reduces the total time by orders of magnitude",
-            f"seconds of the dual form at least {settings.PRIMAL_DUAL_RATIO} times those of the primal form",
-            partial(
-                _compare_forms,
-                "seconds",
-                lambda primal, dual: (dual >= settings.PRIMAL_DUAL_RATIO * primal, f"{dual / primal:.3g} times"),
-            ),
+            f"seconds of the dual form at least {settings.PRIMAL_DUAL_RATIO} times those of the primal form; if the "
+            "dual form reached the time limit, the seconds that the whole would have taken, extrapolated",
+            _compare_totals,
             is_of_cost=True,
             is_of_size=True,
         ),
@@ -164,8 +171,6 @@ PRIMAL_DUAL = Experiment(
         "timed by scoring the same rows again; the total excludes this extra run.",
         "The dual form compares the cells of a row with those of all support vectors, so its share and time grow with "
         "their number: short streams show a smaller difference than long ones.",
-        "The share is relative to the whole, of which mapping is most. Mapping takes a tiny part of the time that the "
-        "paper's program needs for it, so that the primal form's share is larger here, although its time is not.",
     ),
 )
 
@@ -214,7 +219,7 @@ def _dot_product_note(records: Sequence[Record], plan: Plan) -> list[str]:
 
 def _judge_ratio(ours: Ends, naive: Ends) -> Outcome:
     before, after = naive.first / ours.first, naive.last / ours.last
-    numbers = f"psi {ours.smallest} to {ours.largest:,}: {before:.2g} times, then {after:.3g}"
+    numbers = f"psi {ours.smallest} to {ours.largest:,}: {before:.2g} times, then {after:,.0f}"
     return after > before and after >= settings.DOT_PRODUCT_RATIO, numbers
 
 

@@ -1,29 +1,32 @@
-"""Compare kernels with feature maps in support vector machines, and the CPU with GPUs: svm, additive and gpu."""
+"""Compare kernels with feature maps in support vector machines: the experiments svm and additive."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Sequence
 from functools import partial
+from statistics import fmean
 
 import numpy as np
 from sklearn.kernel_approximation import AdditiveChi2Sampler
 
-from isokern import IKOGDClassifier, IsolationKernel
-from isokern.data import list_datasets
+from isokern import IsolationKernel
 from isokern.data.catalogue import Dataset
 from isokern.experiments import machines, settings
-from isokern.experiments.claims import Claim, Outcome, by_means, not_less_accurate, times_faster
+from isokern.experiments.claims import (
+    Claim,
+    Outcome,
+    comparably_accurate,
+    more_accurate,
+    not_less_accurate,
+    times_faster,
+)
 from isokern.experiments.experiment import Cell, Experiment, Plan, Record
 from isokern.experiments.machines import Measurements, map_rows, train_liblinear, train_libsvm, voronoi_kernel
 from isokern.experiments.measuring import Stopwatch, load_rows
-from isokern.experiments.methods import PAPERS_PASS, choose
 from isokern.experiments.plan import grid
 from isokern.experiments.settings import FROM_DATA
-from isokern.experiments.tables import comparison, having, mean, search_note, seconds_text, select
+from isokern.experiments.tables import comparison, datasets_in, having, mean, search_note, select
 from isokern.kernels import gamma_from_data, gamma_from_psi
-
-# -- svm and additive
 
 
 def measure_svm(cell: Cell, plan: Plan) -> Measurements:
@@ -113,8 +116,25 @@ _COST_NOTE = (
     f"the mapped training rows, from powers of two, here {settings.COSTS_SEARCHED['full'][0]:g} to "
     f"{settings.COSTS_SEARCHED['full'][-1]:g}, after psi with C = 1. At quick scale C is 1. Times exclude this search."
 )
-_FASTER = f"seconds of SVM at least {settings.SVM_RATIO} times those of IK_a-SVM"
-_judge_times = partial(times_faster, settings.SVM_RATIO)
+_FASTER = (
+    f"seconds of SVM at least {settings.SVM_RATIO} times those of IK_a-SVM{{}}; where LIBSVM learned a sample, its "
+    "seconds are scaled in proportion to all training rows, which is a lower bound"
+)
+
+
+def _compare_times(ours: Sequence[str], records: Sequence[Record]) -> dict[str, Outcome]:
+    """Judge each data set by the sum of these times of IK_a-SVM, and the seconds of SVM."""
+    outcomes = {}
+    for dataset in datasets_in(records):
+        slow = having(select(records, dataset=dataset, method="SVM"), "seconds")
+        fast = [mean(records, key, dataset=dataset, method="IK_a-SVM") for key in ours]
+        known = [seconds for seconds in fast if seconds is not None]
+        if slow and len(known) == len(ours):
+            whole = fmean(run["seconds"] * run["n_train"] / run["n_learned"] for run in slow)
+            is_met, numbers = times_faster(settings.SVM_RATIO, whole, *known)
+            outcomes[dataset] = is_met, numbers + " in proportion" * any(r["n_learned"] < r["n_train"] for r in slow)
+    return outcomes
+
 
 SVM = Experiment(
     name="svm",
@@ -129,32 +149,33 @@ SVM = Experiment(
         notes=(search_note, _gram_note),
     ),
     claims=(
-        not_less_accurate(
+        more_accurate(
             "IK_a-SVM",
             "SVM",
             "IK_a-SVM is more accurate than SVM on data with at least 2,000 columns",
-            tolerance=0.0,
+            published=settings.SVM_PUBLISHED,
             datasets=settings.WIDE_DATASETS,
             where="on all of these",
         ),
-        not_less_accurate(
+        comparably_accurate(
             "IK_a-SVM",
             "SVM",
-            "IK_a-SVM and SVM have comparable accuracy on data with fewer columns",
+            "IK_a-SVM and SVM have comparable accuracy on data with fewer columns (mnist, a9a and ijcnn1)",
             tolerance=settings.COMPARABLE,
+            published=settings.SVM_PUBLISHED,
             datasets=settings.NARROW_DATASETS,
             where="on all of these",
         ),
         not_less_accurate("IK_a-SVM", f"SVM{FROM_DATA}"),
         Claim(
             "Once rows are mapped, IK_a-SVM is faster than SVM by at least an order of magnitude",
-            f"{_FASTER}, for training and testing",
-            by_means(_judge_times, ("SVM", "seconds"), ("IK_a-SVM", "seconds")),
+            _FASTER.format(", for training and testing"),
+            partial(_compare_times, ["seconds"]),
         ),
         Claim(
             "IK_a-SVM remains faster by an order of magnitude if mapping on the CPU counts",
-            f"{_FASTER}, for mapping, training and testing",
-            by_means(_judge_times, ("SVM", "seconds"), ("IK_a-SVM", "seconds"), ("IK_a-SVM", "map_seconds")),
+            _FASTER.format(", for mapping, training and testing"),
+            partial(_compare_times, ["seconds", "map_seconds"]),
             is_papers=False,
         ),
     ),
@@ -191,14 +212,15 @@ ADDITIVE = Experiment(
                 f"The map of {kernel} is as accurate as the kernel",
                 tolerance=settings.MAP_TOLERANCE,
                 remark=" (LIBLINEAR vs LIBSVM)",
+                published=settings.ADDITIVE_PUBLISHED,
             )
             for kernel in ("IK_a", "chi2")
         ),
-        not_less_accurate(
+        more_accurate(
             "LIBLINEAR, IK_a",
             "LIBLINEAR, chi2",
             "On dense data, IK_a is more accurate than chi2",
-            tolerance=0.0,
+            published=settings.ADDITIVE_PUBLISHED,
             remark=" (LIBLINEAR)",
             datasets=settings.DENSE_DATASETS,
             where=f"on all that are available of {', '.join(settings.DENSE_DATASETS)}",
@@ -208,100 +230,11 @@ ADDITIVE = Experiment(
     notes=(
         "chi2 is the sum of 2xy/(x + y) over columns, which are scaled to [0, 1] by the training rows; its map is "
         "scikit-learn's AdditiveChi2Sampler with one sample, the paper's b = 0. IK_a has Voronoi cells, t = 100.",
+        "Where LIBSVM learned a sample, the claims compare a kernel on that sample with a map of all training rows, "
+        "which favours the map.",
         "LIBSVM with C = 1; LIBLINEAR with squared hinge loss. Seconds are those of kernel or map, training and "
         "testing together.",
         _COST_NOTE,
         "The map of IK_a has t psi columns, of which t are nonzero in each row; the paper counts these t.",
-    ),
-)
-
-# -- gpu
-
-_DEVICES = {"CPU": "cpu", "GPU": "cuda"}  # the values of ``IsolationKernel(device=...)``
-
-
-def has_gpu() -> bool:
-    """Return whether PyTorch can use a GPU here."""
-    try:
-        return bool(importlib.import_module("torch").cuda.is_available())
-    except ImportError:
-        return False
-
-
-def _gpu_cells(plan: Plan) -> list[Cell]:
-    methods = list(_DEVICES) if has_gpu() else ["CPU"]
-    return grid(settings.DATASETS, search=lambda cell: "all rows", method=methods)(plan)
-
-
-def measure_gpu(cell: Cell, plan: Plan) -> Measurements:
-    """Map training and test rows, then run IK_a-OGD; the paper's times include both."""
-    data = load_rows(cell, plan)
-    chosen, _ = choose("IK_a-OGD", data.X_train, data.y_train, plan, cell)
-    psi = chosen["n_cells"]
-    kernel = voronoi_kernel(psi, cell["seed"], _DEVICES[cell["method"]])
-    watch = Stopwatch()
-    mapped, mapping = map_rows(kernel, data)
-    learner = IKOGDClassifier(kernel=kernel, **PAPERS_PASS).partial_fit_cells(mapped.X_train, data.y_train)
-    accuracy, seconds = machines.cells_accuracy(learner, mapped.X_test, data.y_test), watch.seconds()
-    return {
-        **seconds,
-        **mapping,
-        "share": mapping["map_seconds"] / seconds["seconds"],
-        "accuracy": accuracy,
-        "psi": psi,
-        "n_train": len(data.y_train),
-        "n_test": len(data.y_test),
-    }
-
-
-def _no_gpu_note(records: Sequence[Record], plan: Plan) -> list[str]:
-    return [] if select(records, method="GPU") else ["PyTorch finds no GPU here, so that column is empty."]
-
-
-def _compare_with_papers_gpu(records: Sequence[Record]) -> dict[str, Outcome]:
-    outcomes = {}
-    for info in list_datasets():
-        of_all_rows = {"source": info.name, "n_train": info.n_train, "n_test": info.n_test}
-        ours = mean(records, "seconds", dataset=info.name, method="CPU", **of_all_rows)
-        theirs = settings.GPU_PUBLISHED["GPU"]["seconds"][info.name]
-        if ours is not None:
-            outcomes[info.name] = ours <= theirs, f"{seconds_text(ours)} s vs {theirs} s"
-    return outcomes
-
-
-GPU = Experiment(
-    name="gpu",
-    title="Mapping by Voronoi cells on the CPU and on the GPU",
-    cells=_gpu_cells,
-    measure=measure_gpu,
-    table=comparison(
-        settings.DATASETS,
-        _DEVICES,
-        {"seconds": "seconds", "share of mapping in the time": "share", "accuracy": "accuracy", "psi": "psi"},
-        published=settings.GPU_PUBLISHED,
-        notes=(search_note, _no_gpu_note),
-    ),
-    claims=(
-        Claim(
-            "Mapping is much faster on a GPU than on a CPU",
-            f"seconds of the CPU at least {settings.GPU_RATIO} times those of the GPU",
-            by_means(partial(times_faster, settings.GPU_RATIO), ("CPU", "seconds"), ("GPU", "seconds")),
-            otherwise="no GPU here",
-        ),
-        Claim(
-            "Voronoi cells need no GPU: isokern in one thread of a CPU is as fast as the paper's GPUs",
-            "our CPU seconds at most the paper's GPU seconds",
-            _compare_with_papers_gpu,
-            where="on every data set with all rows of the official files",
-            otherwise="no official file with all rows",
-            is_papers=False,
-        ),
-    ),
-    datasets=settings.DATASETS,
-    notes=(
-        "Seconds are those of IK_a-OGD: mapping training and test rows, learning and testing.",
-        "The program behind the paper's CPU times searches the points of each partitioning; isokern finds the same "
-        "cells by one search over the points of all.",
-        "The paper does not give the psi of its times; a smaller psi takes less time.",
     ),
 )

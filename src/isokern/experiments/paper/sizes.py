@@ -15,7 +15,7 @@ from isokern.data import load_dataset
 from isokern.experiments import settings
 from isokern.experiments.claims import Claim, Outcome
 from isokern.experiments.experiment import Cell, Experiment, Plan, Record, Table, Verdict
-from isokern.experiments.measuring import Stopwatch, load_rows
+from isokern.experiments.measuring import load_rows
 from isokern.experiments.plan import grid
 from isokern.experiments.tables import datasets_in, having, labels, select, stand_in_notes
 
@@ -26,13 +26,11 @@ _COUNTS = {"n_train": "training rows", "n_test": "test rows", "n_features": "col
 
 def measure_datasets(cell: Cell, plan: Plan) -> dict[str, Any]:
     """Read a data set and count its rows, columns and nonzero values."""
-    watch = Stopwatch()
     data = load_dataset(cell["source"], plan.folder, download=False)
-    seconds = watch.seconds()
     (n_train, n_features), n_test = data.X_train.shape, data.X_test.shape[0]
     n_nonzero = sum(int(np.count_nonzero(X.data if sparse.issparse(X) else X)) for X in (data.X_train, data.X_test))
     share = n_nonzero / ((n_train + n_test) * n_features)
-    return {**seconds, "n_train": n_train, "n_test": n_test, "n_features": n_features, "nonzero": 100 * share}
+    return {"n_train": n_train, "n_test": n_test, "n_features": n_features, "nonzero": 100 * share}
 
 
 def _datasets_table(records: Sequence[Record], plan: Plan) -> Table:
@@ -40,10 +38,10 @@ def _datasets_table(records: Sequence[Record], plan: Plan) -> Table:
     for name, label in labels(plan, settings.DATASETS).items():
         (counted,) = select(records, dataset=name) or [{}]
         pairs = zip(map(counted.get, _COUNTS), settings.DATASETS_PUBLISHED[name], strict=True)
-        rows.append((label, *(number for pair in pairs for number in pair), counted.get("seconds")))
+        rows.append((label, *(number for pair in pairs for number in pair)))
     columns = [title for name in _COUNTS.values() for title in (name, f"{name}, paper")]
     notes = stand_in_notes(plan, settings.DATASETS)
-    return Table(("data set", *columns, "reading, seconds"), rows, tuple(notes))
+    return Table(("data set", *columns), rows, tuple(notes))
 
 
 def _compare_with_paper(records: Sequence[Record]) -> dict[str, Outcome]:
@@ -98,7 +96,8 @@ DATASETS = Experiment(
         _judge_diversity,
     ),
     datasets=settings.DATASETS,
-    notes=("Counted on all rows of the files at either scale. The time of reading includes decompression.",),
+    notes=("Counted on all rows of the files at either scale.",),
+    has_times=False,
 )
 
 # -- feature-map-size
@@ -114,13 +113,10 @@ def measure_feature_map_size(cell: Cell, plan: Plan) -> dict[str, Any]:
     psi = min(cell["psi"], len(data.y_train))
     X = data.X_test[: settings.FEATURE_MAP_ROWS].astype(np.float64)  # features have the precision of the rows
     kernel = IsolationKernel(cell["partitioning"], settings.N_PARTITIONINGS, psi, random_state=cell["seed"])
-    watch = Stopwatch()
     mapped = kernel.fit(data.X_train).transform(X)
-    seconds = watch.seconds()
     n_nonzero = np.diff(mapped.indptr)
     products = (mapped[:_N_COMPARED] @ mapped[:_N_COMPARED].T).toarray()
     return {
-        **seconds,
         "n_features_in": X.shape[1],
         "n_polynomial": int(PolynomialFeatures(settings.POLYNOMIAL_DEGREE).fit(X[:1]).n_output_features_),
         "n_partitionings": settings.N_PARTITIONINGS,
@@ -202,4 +198,5 @@ FEATURE_MAP_SIZE = Experiment(
         f"Isolation Kernels with t = {settings.N_PARTITIONINGS}, trees and Voronoi cells, are drawn from training rows "
         f"and map {settings.FEATURE_MAP_ROWS:,} test rows. The feature map of a Gaussian kernel is infinite.",
     ),
+    has_times=False,
 )

@@ -13,7 +13,7 @@ from isokern.data import blocks
 from isokern.data.rebatching import joined
 from isokern.evaluation import Prequential
 from isokern.experiments import settings
-from isokern.experiments.claims import Claim, by_means, not_less_accurate
+from isokern.experiments.claims import Claim, Outcome, not_less_accurate
 from isokern.experiments.experiment import Cell, Experiment, Plan, Record, is_stopped
 from isokern.experiments.figures import dataset_panels
 from isokern.experiments.measuring import Stopwatch, load_rows
@@ -21,7 +21,7 @@ from isokern.experiments.methods import METHODS, choose, searches_all_rows
 from isokern.experiments.plan import grid
 from isokern.experiments.settings import FROM_DATA
 from isokern.experiments.stopping import IsOver, Mark, expected_seconds
-from isokern.experiments.tables import comparison, search_note, select, stopped_notes
+from isokern.experiments.tables import comparison, datasets_in, having, mean, search_note, select, stopped_notes
 from isokern.learners import IKOGDClassifier
 
 
@@ -170,9 +170,10 @@ def _draw_stream(panels: list[Any], runs: list[Record], title: str) -> None:
 
 def _draw_curves(panel: Any, runs: Sequence[Record], place: int, title: str, ylabel: str) -> None:
     for run in runs:
-        if not run.get("curve"):
+        # Points have no seconds if another processor measured them.
+        points = [(point[0], point[place]) for point in run.get("curve", []) if place < len(point)]
+        if not points:
             continue
-        points = [(point[0], point[place]) for point in run["curve"]]
         panel.plot(*zip(*points, strict=True), label=run["method"], **plotting.style(run["method"]))
         if run["stopped_at_row"] is not None:
             panel.plot(*points[-1], marker="X", ms=9, color=plotting.COLOURS[run["method"]])
@@ -180,6 +181,25 @@ def _draw_curves(panel: Any, runs: Sequence[Record], place: int, title: str, yla
     panel.xaxis.set_major_formatter("{x:,.0f}")
     panel.locator_params(axis="x", nbins=5)
     plotting.plain(panel)
+
+
+def _compare_growth(records: Sequence[Record]) -> dict[str, Outcome]:
+    """Judge whether times per row are nearer to constant, or to the growth of the rows learned."""
+    outcomes = {}
+    for dataset in datasets_in(records):
+        measured = having(select(records, dataset=dataset), "growth")
+        ours, ogd = (mean(measured, "growth", method=name) for name in ("IK_i-OGD", "OGD"))
+        if ours is not None and ogd is not None:
+            rows = min(_rows_growth(run) for run in select(measured, method="OGD"))
+            halfway = (1 + rows) / 2
+            holds = ours <= min(settings.FLAT_RATIO, halfway) and ogd > halfway
+            outcomes[dataset] = holds, f"{ours:.2f} times, OGD {ogd:.2f}, rows {rows:.2f}"
+    return outcomes
+
+
+def _rows_growth(run: Record) -> float:
+    """Return the rows learned before the last tenth of a run over those before the first, which the initial set has."""
+    return 1 + 0.9 * float(run["n_done"]) / run["n_initial"]
 
 
 ONLINE = Experiment(
@@ -212,14 +232,11 @@ ONLINE = Experiment(
             where="on every other data set",
         ),
         Claim(
-            "The time per block stays constant along the stream for IK-OGD, while it grows for OGD",
-            "time per row in the fastest block of the last tenth over that of the first: at most "
-            f"{settings.FLAT_RATIO} for IK-OGD (capped trees) and more for OGD",
-            by_means(
-                lambda ours, ogd: (ours <= settings.FLAT_RATIO < ogd, f"{ours:.2f} times, OGD {ogd:.2f} times"),
-                ("IK_i-OGD", "growth"),
-                ("OGD", "growth"),
-            ),
+            "The time per block stays constant along the stream for IK-OGD, while OGD's grows with its support vectors",
+            "time per row in the fastest block of the last tenth over that of the first: for IK-OGD (capped trees) at "
+            f"most {settings.FLAT_RATIO} and nearer to 1 than to the growth of the rows learned until then, for OGD "
+            "nearer to that growth",
+            _compare_growth,
             is_of_cost=True,
         ),
     ),
@@ -229,5 +246,7 @@ ONLINE = Experiment(
         "Each block is predicted, then learned. The map is drawn from the initial set, and NOGD's landmarks come from "
         "it. The paper shows this as a figure, without numbers.",
         "OGD and NOGD use the Laplacian kernel with lambda = ln(psi)/d, as in the paper, or lambda from the data.",
+        "OGD's time per row grows with its support vectors, whose number grows about as the rows learned: little on "
+        "covertype, whose stream has a quarter of the rows of its initial set.",
     ),
 )
