@@ -52,10 +52,10 @@ struct Products {
                             const std::int32_t *indices, std::int64_t n, float *bounds);
 
     //  distances[r, p] = row_offsets[r] + offsets[p] - 2 sum_j rows[r, j] points[p, j], in int32, then as float32
-    //  in: rows [n_groups * byte_group][byte_width(n_columns)], not packed; panels [n_panels][quad][kPanel][4], quads
-    //  of four columns of byte_width(n_columns)
+    //  in: rows [n_rows][byte_width(n_columns)], not packed; panels [n_panels][quad][kPanel][4], quads of four columns
+    //  of byte_width(n_columns). There must be room for whole groups of byte_group rows, offsets and distances.
     // This and the next are null if the CPU has no int8 dot product (VNNI).
-    void (*byte_distances)(const std::int8_t *rows, const std::int32_t *row_offsets, std::int64_t n_groups,
+    void (*byte_distances)(const std::int8_t *rows, const std::int32_t *row_offsets, std::int64_t n_rows,
                            std::int64_t n_columns, const std::uint8_t *panels, std::int64_t n_panels,
                            const std::int32_t *offsets, float *distances, std::int64_t stride);
 

@@ -142,16 +142,16 @@ constexpr std::int64_t kByteGroup = 16;       // rows of a tile
 constexpr std::int64_t kTile = 1024;          // bytes of a tile of 64 columns of a group, or of a panel
 constexpr std::int64_t kBlockBytes = 1 << 18; // of panels, which stay in the L2 cache for all groups
 
-// The shapes of the eight tile registers: all have 16 rows of 64 bytes. Their use ends with this object, so that the
-// system need not save them any more.
+// The shapes of the eight tile registers: rows of 64 bytes, 16 of points and `group` of rows and sums. Their use ends
+// with this object, so that the system need not save them any more.
 class Tiles {
   public:
-    Tiles() {
-        struct {
-            std::uint8_t palette = 1, start = 0, reserved[14] = {};
-            std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-            std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-        } shapes;
+    explicit Tiles(std::uint8_t group) {
+        const struct {
+            std::uint8_t palette, start, reserved[14];
+            std::uint16_t row_bytes[16];
+            std::uint8_t rows[16];
+        } shapes = {1, 0, {}, {64, 64, 64, 64, 64, 64, 64, 64}, {group, group, group, group, group, group, 16, 16}};
         static_assert(sizeof shapes == 64);
         _tile_loadconfig(&shapes);
     }
@@ -162,7 +162,7 @@ class Tiles {
 // byte_distances for one or two groups and panels. Tiles 0 to 3 are sums: of the first group with both panels, then of
 // the second; 4 and 5 are rows, 6 and 7 points.
 template <bool two_groups, bool two_panels>
-void multiply_bytes(const std::int8_t *rows, const std::int32_t *row_offsets, std::int64_t width,
+void multiply_bytes(const std::int8_t *rows, const std::int32_t *row_offsets, std::int64_t group, std::int64_t width,
                     const std::uint8_t *panels, const std::int32_t *offsets, float *distances, std::int64_t stride) {
     _tile_zero(0);
     _tile_zero(1);
@@ -189,28 +189,29 @@ void multiply_bytes(const std::int8_t *rows, const std::int32_t *row_offsets, st
     _tile_stored(1, sums[1], kByteColumns);
     _tile_stored(2, sums[2], kByteColumns);
     _tile_stored(3, sums[3], kByteColumns);
-    for (int r = 0; r < (two_groups ? 2 : 1) * kByteGroup; ++r)
+    for (int r = 0; r < (two_groups ? 2 * kByteGroup : group); ++r)
         for (int v = 0; v < (two_panels ? 2 : 1); ++v)
             write_distances(_mm512_load_si512(sums[r / kByteGroup * 2 + v][r % kByteGroup]), row_offsets[r],
                             offsets + v * kPanel, distances + r * stride + v * kPanel);
 }
 
-// Two groups stay in the L1 cache while a block of panels streams by from the L2 cache.
-void byte_distances(const std::int8_t *rows, const std::int32_t *row_offsets, std::int64_t n_groups,
+// Two groups stay in the L1 cache while a block of panels streams by from the L2 cache. Fewer rows than a group, as of
+// a single prediction, use smaller tiles, which take less time.
+void byte_distances(const std::int8_t *rows, const std::int32_t *row_offsets, std::int64_t n_rows,
                     std::int64_t n_columns, const std::uint8_t *panels, std::int64_t n_panels,
                     const std::int32_t *offsets, float *distances, std::int64_t stride) {
-    const Tiles tiles;
+    const std::int64_t group = n_rows < kByteGroup ? n_rows : kByteGroup;
     const std::int64_t width = byte_width(n_columns), block = kBlockBytes / (2 * kPanel * width) * 2 + 2;
+    const Tiles tiles(static_cast<std::uint8_t>(group));
     for (std::int64_t begin = 0; begin < n_panels; begin += block)
-        for (std::int64_t g = 0; g < n_groups; g += 2)
+        for (std::int64_t r = 0; r < n_rows; r += 2 * kByteGroup)
             for (std::int64_t p = begin; p < n_panels && p < begin + block; p += 2) {
-                const bool two_panels = p + 1 < n_panels, two_groups = g + 1 < n_groups;
+                const bool two_panels = p + 1 < n_panels, two_groups = r + kByteGroup < n_rows;
                 auto *multiply = two_groups   ? two_panels ? &multiply_bytes<true, true> : &multiply_bytes<true, false>
                                  : two_panels ? &multiply_bytes<false, true>
                                               : &multiply_bytes<false, false>;
-                multiply(rows + g * width * kByteGroup, row_offsets + g * kByteGroup, width,
-                         panels + p * width * kPanel, offsets + p * kPanel,
-                         distances + g * kByteGroup * stride + p * kPanel, stride);
+                multiply(rows + r * width, row_offsets + r, group, width, panels + p * width * kPanel,
+                         offsets + p * kPanel, distances + r * stride + p * kPanel, stride);
             }
 }
 #else
@@ -253,18 +254,17 @@ void multiply_bytes(const std::int8_t *rows, const std::int32_t *row_offsets, st
 }
 
 // Two panels at a time; the last one alone if their number is odd.
-void byte_distances(const std::int8_t *rows, const std::int32_t *row_offsets, std::int64_t n_groups,
+void byte_distances(const std::int8_t *rows, const std::int32_t *row_offsets, std::int64_t n_rows,
                     std::int64_t n_columns, const std::uint8_t *panels, std::int64_t n_panels,
                     const std::int32_t *offsets, float *distances, std::int64_t stride) {
     const std::int64_t width = byte_width(n_columns);
     for (std::int64_t p = 0; p < n_panels; p += 2)
-        for (std::int64_t g = 0; g < n_groups; ++g) {
-            auto *multiply = g == 0 ? &multiply_bytes<2, true> : &multiply_bytes<2, false>;
+        for (std::int64_t r = 0; r < n_rows; r += kByteGroup) {
+            auto *multiply = r == 0 ? &multiply_bytes<2, true> : &multiply_bytes<2, false>;
             if (p + 1 == n_panels)
                 multiply = &multiply_bytes<1, false>;
-            multiply(rows + g * width * kByteGroup, row_offsets + g * kByteGroup, n_columns,
-                     panels + p * width * kPanel, offsets + p * kPanel,
-                     distances + g * kByteGroup * stride + p * kPanel, stride);
+            multiply(rows + r * width, row_offsets + r, n_columns, panels + p * width * kPanel, offsets + p * kPanel,
+                     distances + r * stride + p * kPanel, stride);
         }
 }
 #endif

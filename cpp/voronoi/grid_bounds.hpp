@@ -151,9 +151,9 @@ template <class Value> template <class Rows> class GridBounds<Value>::Scratch {
         }
     }
 
-    void fill(std::int64_t k, std::int64_t n_groups, std::int64_t panel, std::int64_t n_panels, float *bounds,
+    void fill(std::int64_t k, std::int64_t n, std::int64_t panel, std::int64_t n_panels, float *bounds,
               std::int64_t stride) const {
-        products_.byte_distances(bytes_.data() + k * width_, row_offsets_.data() + k, n_groups, rows_.n_columns,
+        products_.byte_distances(bytes_.data() + k * width_, row_offsets_.data() + k, n, rows_.n_columns,
                                  table_.panels_.data() + panel * kPanel * width_, n_panels,
                                  table_.offsets_.data() + panel * kPanel, bounds, stride);
     }

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/raw_vector.hpp"
 #include "common/threads.hpp"
 #include "simd/products.hpp"
 #include "voronoi/distance.hpp"
@@ -79,8 +80,7 @@ template <class Bounds> template <class Rows> class NestedSearch<Bounds>::Worker
 
     void operator()(std::int64_t begin, std::int64_t end) {
         rows_.enter(begin, end);
-        rows_.fill(0, (end - begin + rows_.group() - 1) / rows_.group(), 0, n_panels(nested_.n_first), bounds_.data(),
-                   stride_);
+        rows_.fill(0, end - begin, 0, n_panels(nested_.n_first), bounds_.data(), stride_);
         const std::int64_t n = end - begin < kFewRows ? 1 : kAbreast;
         for (std::int64_t r = begin; r < end; r += n)
             find_small(r, r - begin, std::min(n, end - r));
@@ -193,8 +193,9 @@ template <class Bounds> template <class Rows> class NestedSearch<Bounds>::Worker
         for (std::int64_t begin = nested_.n_first; begin < end; begin += kBlock * kPanel) {
             const std::int64_t n = std::min(kBlock * kPanel, end - begin);
             for (std::int64_t k = first / rows_.group() * rows_.group(); k < last; k += rows_.group()) {
-                rows_.fill(k, 1, begin / kPanel, n_panels(n), block_.data(), kBlock * kPanel);
-                for (std::int64_t l = std::max(k, first); l < std::min(k + rows_.group(), last); ++l) {
+                const std::int64_t here = std::min(k + rows_.group(), last);
+                rows_.fill(k, here - k, begin / kPanel, n_panels(n), block_.data(), kBlock * kPanel);
+                for (std::int64_t l = std::max(k, first); l < here; ++l) {
                     float *bounds = block_.data() + (l - k) * kBlock * kPanel;
                     if (!(rows_.width(l) < HUGE_VALF))
                         std::fill_n(bounds, n, 0.0f);
@@ -213,7 +214,7 @@ template <class Bounds> template <class Rows> class NestedSearch<Bounds>::Worker
     typename Bounds::template Scratch<Rows> rows_;
     std::int64_t n_small_, n_large_;           // the numbers of small and large sizes
     std::int64_t stride_;                      // of a row in bounds_
-    std::vector<float> bounds_;                // of the tile's rows to the first points
+    RawVector<float> bounds_;                  // of the tile's rows to the first points
     std::vector<float> block_;                 // bounds of a group of rows to a block of points
     std::vector<std::vector<NearPoint>> near_; // by row: candidates for the large sizes
     std::vector<float> limits_;                // by row: an upper limit of the bounds of all nearest points

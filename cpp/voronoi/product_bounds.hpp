@@ -65,9 +65,9 @@ template <class Value> template <class Rows> class ProductBounds<Value>::Scratch
         }
     }
 
-    void fill(std::int64_t k, std::int64_t n_groups, std::int64_t panel, std::int64_t n_panels, float *bounds,
+    void fill(std::int64_t k, std::int64_t n, std::int64_t panel, std::int64_t n_panels, float *bounds,
               std::int64_t stride) const {
-        const std::int64_t d = rows_.n_columns;
+        const std::int64_t d = rows_.n_columns, n_groups = (n + group() - 1) / group();
         products_.lower_bounds(packed_.data() + k * d, n_groups, d, table_.panels_.data() + panel * kPanel * d,
                                n_panels, table_.offsets_.data() + panel * kPanel, bounds, stride);
     }

@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/raw_vector.hpp"
 #include "common/threads.hpp"
 #include "simd/products.hpp"
 #include "voronoi/axes.hpp"
@@ -186,12 +187,12 @@ template <class Value> template <class Rows> class ReducedSearch<Value>::Tile {
         coarse_.enter(0, end - begin);
         for (std::int64_t k = 0; k < end - begin; ++k)
             slacks_[k] = coarse_.off(k) + engine_.projection_.error() / coarse_.step();
-        n_groups_ = (end - begin + coarse_.group() - 1) / coarse_.group();
+        n_rows_ = end - begin;
     }
 
     // Computes the coarse bounds of all rows to n points from the begin-th on; begin is a multiple of kPanel.
     void fill(std::int64_t begin, std::int64_t n) {
-        coarse_.fill(0, n_groups_, begin / kPanel, n_panels(n), bounds_.data(), stride_);
+        coarse_.fill(0, n_rows_, begin / kPanel, n_panels(n), bounds_.data(), stride_);
     }
 
     // Makes row r, the k-th of the tile, the current one; returns its coarse bounds.
@@ -230,7 +231,7 @@ template <class Value> template <class Rows> class ReducedSearch<Value>::Tile {
     const Products &products_;
     const Scans &scans_;
     std::int64_t stride_; // of a row in bounds_
-    std::int64_t n_groups_ = 0;
+    std::int64_t n_rows_ = 0;
     GridRow row_;
     std::vector<std::int8_t> bytes_;        // levels of the tile's rows less 128, width_ of the engine apart
     std::vector<std::int32_t> row_offsets_; // by row: the sum of its squared levels
@@ -240,7 +241,7 @@ template <class Value> template <class Rows> class ReducedSearch<Value>::Tile {
     std::vector<float> coordinates_;
     DenseRows<float> projected_; // view of coordinates_
     GridBounds<float>::Scratch<DenseRows<float>> coarse_;
-    std::vector<float> bounds_;         // coarse bounds of the tile's rows
+    RawVector<float> bounds_;           // coarse bounds of the tile's rows
     std::vector<std::int32_t> indices_; // scratch: points within a limit
     Distances<Rows, DenseRows<Value>> distances_;
     std::int64_t k_ = 0; // the current row
