@@ -6,6 +6,7 @@
 // on alone.
 #include "trees/group_descent.hpp"
 
+#include "common/flags.hpp" // always inlined
 #include "simd/for_isa.hpp"
 #include "trees/splits.hpp" // only its constants and what is always inlined
 
@@ -39,19 +40,12 @@ struct Missing {
     ISOKERN_PREDICATE(_CMP_UNORD_Q)
 };
 
-// The set of the rows for which is(row) holds: eight flags, bytes of 0 or 1, become a byte by one product.
+// The set of the rows for which is(row) holds.
 template <class Is> RowSet set_of(Is is) {
     std::uint8_t flags[kGroupRows];
     for (int row = 0; row < kGroupRows; ++row)
         flags[row] = is(row);
-    RowSet set = 0;
-    for (int k = 0; k < 8; ++k) {
-        std::uint64_t bytes = 0;
-        for (int b = 0; b < 8; ++b)
-            bytes |= static_cast<std::uint64_t>(flags[8 * k + b]) << 8 * b;
-        set |= (bytes * 0x0102040810204080u) >> 56 << 8 * k;
-    }
-    return set;
+    return pack_flags(flags);
 }
 
 #if !defined(__AVX2__) && (defined(__SSE2__) || defined(__aarch64__))
