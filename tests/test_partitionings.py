@@ -219,6 +219,15 @@ def test_many_rows_have_the_cells_of_the_numpy_twin_and_of_single_rows(name, n_c
     np.testing.assert_array_equal(cells, np.vstack([kernel.apply(row) for row in X[:, np.newaxis]]))
 
 
+@pytest.mark.parametrize("n_columns", [1, 4, 5, 8, 9, 16])  # as many as a vector holds, or a few more or less
+@pytest.mark.parametrize("n_trees", [8, 17, 33, 37])  # 32 at a time, so 8, 17, 1 or 5 come last
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_groups_of_rows_have_the_cells_of_the_numpy_twin_for_any_shape(n_columns, n_trees, dtype):
+    X = np.random.default_rng(6).normal(size=(64 + n_trees, n_columns)).astype(dtype)
+    cells = IsolationKernel("tree", n_trees, 30, random_state=0).fit(X).apply(X)
+    np.testing.assert_array_equal(cells, reference.tree_cells(X, X, n_trees, 30, reference.seed_of(0)))
+
+
 @pytest.mark.parametrize(
     "copied", [np.asfortranarray, lambda rows: np.repeat(rows, 2, axis=1)[:, ::2], sparse.csr_array]
 )

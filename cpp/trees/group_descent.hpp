@@ -24,13 +24,8 @@ template <class Exact> struct RowGroup {
     bool is_mixed; // whether a value is missing or at least kHuge, or a column categorical
 };
 
-// How many numbers of a row are float32 numbers, and how many are present and less than kHuge.
-struct NumberCounts {
-    std::int64_t n_exact, n_ordinary;
-};
-
 // The cells of a group, byte by byte in the order of memory: few bytes are written for a leaf, and cells of
-// any width become rows by a transposition of bytes (byte_rows.hpp).
+// any width become rows by a transposition of bytes (group_layout.hpp).
 struct GroupCells {
     std::uint8_t *bytes; // [tree][width][kGroupRows]
     int width;           // bytes of a cell
@@ -42,13 +37,8 @@ struct GroupDescents {
     using Descend = void (*)(const PackedForest &forest, const std::uint32_t *roots, std::int64_t n_trees,
                              const RowGroup<Exact> &rows, const GroupCells &cells);
 
-    //   in: a row of n numbers      out: the numbers, rounded up to float32
-    template <class Exact> using Round = NumberCounts (*)(const Exact *row, std::int64_t n, float *rounded);
-
     Descend<float> floats;
     Descend<double> doubles;
-    Round<float> round_floats;
-    Round<double> round_doubles;
 };
 
 // The implementation for the widest instruction set that this CPU supports.

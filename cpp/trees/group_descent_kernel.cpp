@@ -6,6 +6,7 @@
 // on alone.
 #include "trees/group_descent.hpp"
 
+#include "common/flags.hpp" // always inlined
 #include "simd/for_isa.hpp"
 #include "trees/splits.hpp" // only its constants and what is always inlined
 
@@ -39,19 +40,12 @@ struct Missing {
     ISOKERN_PREDICATE(_CMP_UNORD_Q)
 };
 
-// The set of the rows for which is(row) holds: eight flags, bytes of 0 or 1, become a byte by one product.
+// The set of the rows for which is(row) holds.
 template <class Is> RowSet set_of(Is is) {
     std::uint8_t flags[kGroupRows];
     for (int row = 0; row < kGroupRows; ++row)
         flags[row] = is(row);
-    RowSet set = 0;
-    for (int k = 0; k < 8; ++k) {
-        std::uint64_t bytes = 0;
-        for (int b = 0; b < 8; ++b)
-            bytes |= static_cast<std::uint64_t>(flags[8 * k + b]) << 8 * b;
-        set |= (bytes * 0x0102040810204080u) >> 56 << 8 * k;
-    }
-    return set;
+    return pack_flags(flags);
 }
 
 #if !defined(__AVX2__) && (defined(__SSE2__) || defined(__aarch64__))
@@ -121,10 +115,10 @@ template <class Comparison> RowSet compare(const float *x, float split) {
 // Whether a value x equals the split.
 bool is_any_equal(const float *x, float split) {
 #if defined(__AVX512F__)
-    __mmask16 are = 0;
-    for (int k = 0; k < kGroupRows; k += 16)
-        are |= _mm512_cmp_ps_mask(_mm512_loadu_ps(x + k), _mm512_set1_ps(split), _CMP_EQ_OQ);
-    return are != 0;
+    const auto equal = [=](int k) {
+        return _mm512_cmp_ps_mask(_mm512_loadu_ps(x + k), _mm512_set1_ps(split), _CMP_EQ_OQ);
+    };
+    return !_kortestz_mask16_u8(_kor_mask16(equal(0), equal(16)), _kor_mask16(equal(32), equal(48)));
 #else
     int is_any = 0;
     for (int row = 0; row < kGroupRows; ++row)
@@ -133,14 +127,40 @@ bool is_any_equal(const float *x, float split) {
 #endif
 }
 
+#if !defined(__AVX512BW__)
+#if defined(__AVX2__)
+constexpr int kSpread = 32;
+#else
+constexpr int kSpread = 16;
+#endif
+typedef std::uint8_t ByteVector __attribute__((vector_size(kSpread)));
+typedef std::uint64_t WordVector __attribute__((vector_size(kSpread)));
+
+// A byte of ones for each of the first kSpread rows that is in the set, else of zeros. A product repeats a byte of the
+// set eight times, then one bit of each is looked at.
+ByteVector spread(RowSet rows) {
+    WordVector repeated;
+    for (int k = 0; k < kSpread / 8; ++k)
+        repeated[k] = (rows >> 8 * k & 0xFF) * 0x0101010101010101u;
+    const auto bits =
+        reinterpret_cast<ByteVector>(WordVector{} + (kIsLittleEndian ? 0x8040201008040201u : 0x0102040810204080u));
+    return reinterpret_cast<ByteVector>((reinterpret_cast<ByteVector>(repeated) & bits) == bits);
+}
+#endif
+
 // Writes a byte for all rows of a set.      out: bytes, by row
 void write_byte(std::uint8_t byte, RowSet rows, std::uint8_t *bytes) {
 #if defined(__AVX512BW__)
     const __m512i wanted = _mm512_set1_epi8(static_cast<char>(byte));
     _mm512_storeu_si512(bytes, _mm512_mask_mov_epi8(_mm512_loadu_si512(bytes), rows, wanted));
 #else
-    for (; rows; rows &= rows - 1)
-        bytes[__builtin_ctzll(rows)] = byte;
+    for (std::int64_t first = 0; first < kGroupRows; first += sizeof(ByteVector)) {
+        const ByteVector wanted = spread(rows >> first);
+        ByteVector kept;
+        __builtin_memcpy(&kept, bytes + first, sizeof kept);
+        kept = (kept & ~wanted) | (byte & wanted);
+        __builtin_memcpy(bytes + first, &kept, sizeof kept);
+    }
 #endif
 }
 
@@ -293,21 +313,9 @@ void descend(const PackedForest &forest, const std::uint32_t *roots, std::int64_
         Descent<false, false, Exact>(forest, rows, cells).run(roots, n_trees);
 }
 
-// Vectorised by the compiler, if the instruction set has what it takes.
-template <class Exact> NumberCounts round_row(const Exact *row, std::int64_t n, float *__restrict rounded) {
-    std::int32_t n_exact = 0, n_ordinary = 0;
-    for (std::int64_t j = 0; j < n; ++j) {
-        rounded[j] = round_up(row[j]);
-        n_exact += static_cast<Exact>(rounded[j]) == row[j];
-        n_ordinary += rounded[j] < kHuge;
-    }
-    return {n_exact, n_ordinary};
-}
-
 } // namespace
 
 extern const GroupDescents ISOKERN_FOR_ISA(group_descents);
-const GroupDescents ISOKERN_FOR_ISA(group_descents) = {descend<float>, descend<double>, round_row<float>,
-                                                       round_row<double>};
+const GroupDescents ISOKERN_FOR_ISA(group_descents) = {descend<float>, descend<double>};
 
 } // namespace isokern

@@ -210,6 +210,7 @@ template <class Sample> class Grower {
     //   out: slot_, split_; the values that the sample has read of the node's points, which go left if below sides_at_
     bool choose_slot(Node &node, Draws &draws) {
         std::int32_t *slots = slots_.data() + node.first_slot;
+        sample_.enter_node();
         for (int n_draws = 1; node.n_slots > 0; ++n_draws) {
             if (n_draws % kAhead == 0)
                 fetch_ahead({slots, static_cast<std::size_t>(node.n_slots)}, draws);

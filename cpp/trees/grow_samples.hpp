@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "common/flags.hpp"
 #include "common/rows.hpp"
 #include "common/threads.hpp"
 #include "trees/column_ranks.hpp"
@@ -44,12 +45,18 @@ template <class Value> class NonzeroColumns {
         std::vector<bool> is_sampled(static_cast<std::size_t>(rows.n_rows));
         for (const std::int64_t row : sampled)
             is_sampled[row] = true;
+        std::vector<std::int64_t> once; // each sampled row, ascending
+        once.reserve(std::min(sampled.size(), is_sampled.size()));
+        for (std::int64_t i = 0; i < rows.n_rows; ++i)
+            if (is_sampled[i])
+                once.push_back(i);
         const bool are_few = static_cast<std::int64_t>(sampled.size()) * rows.n_columns < kFewValues;
-        parallel_tiles(rows.n_rows, kTile, are_few ? 1 : threads, [&] {
+        parallel_tiles(std::ssize(once), kTile, are_few ? 1 : threads, [&] {
             return [&](std::int64_t begin, std::int64_t end) {
-                for (std::int64_t i = begin; i < end; ++i)
-                    if (is_sampled[i])
-                        look_at(rows, i);
+                for (std::int64_t k = begin; k < end; ++k) {
+                    fetch(rows.row(once[std::min(k + kAhead, std::ssize(once) - 1)]), rows.n_columns);
+                    look_at(rows, once[k]);
+                }
             };
         });
     }
@@ -63,25 +70,32 @@ template <class Value> class NonzeroColumns {
 
   private:
     static constexpr std::int64_t kTile = 1024;
+    static constexpr std::int64_t kAhead = 8;           // rows that are fetched into the cache before they are read
     static constexpr std::int64_t kFewValues = 1 << 19; // fewer are scanned before other threads have started
+
+    // Fetches a row, or the beginning of a long one, into the cache.
+    static void fetch(const Value *row, std::int64_t n_columns) {
+        constexpr std::int64_t kLine = 64 / sizeof(Value), kMost = 16 * kLine;
+        for (std::int64_t j = 0; j < std::min(n_columns, kMost); j += kLine)
+            __builtin_prefetch(row + j);
+    }
 
     //  bit j % 64 of words_[i, j / 64] = (row i is not zero in column j),  counts_[i] = the number of such bits
     void look_at(const DenseRows<Value> &rows, std::int64_t i) {
         const Value *row = rows.row(i);
-        std::int32_t count = 0;
-        bool is_missing = false;
-        for (std::int64_t j = 0; j < rows.n_columns; ++j)
-            is_missing |= row[j] != row[j];
+        std::int32_t count = 0, n_missing = 0;
         for (std::int64_t w = 0; w < n_words_; ++w) {
             const std::int64_t n = std::min<std::int64_t>(64, rows.n_columns - 64 * w);
-            std::uint64_t word = 0;
-            for (std::int64_t j = n; j-- > 0;)
-                word = word << 1 | (row[64 * w + j] != Value(0));
-            words_[i * n_words_ + w] = word;
+            std::uint8_t flags[64] = {}; // bits would keep the compiler from vectorising the loop
+            for (std::int64_t j = 0; j < n; ++j) {
+                flags[j] = row[64 * w + j] != Value(0);
+                n_missing += row[64 * w + j] != row[64 * w + j];
+            }
+            const std::uint64_t word = words_[i * n_words_ + w] = pack_flags(flags);
             count += std::popcount(word);
         }
         counts_[i] = count;
-        if (is_missing)
+        if (n_missing > 0)
             has_missing_ = true;
     }
 
@@ -101,12 +115,13 @@ template <class Value> class DenseSample {
         : rows_(rows), nonzero_(nonzero), seen_(static_cast<std::size_t>(nonzero.n_words())) {}
 
     void take(RowNumbers sample) {
-        sample_ = sample;
+        points_.resize(sample.size());
         n_stored_.resize(sample.size());
         words_.resize(sample.size() * seen_.size());
         values_.resize(sample.size());
         right_.resize(sample.size());
         for (std::size_t p = 0; p < sample.size(); ++p) {
+            points_[p] = rows_.row(sample[p]);
             n_stored_[p] = nonzero_.count(sample[p]);
             std::copy_n(nonzero_.words(sample[p]), seen_.size(), words_.begin() + p * seen_.size());
         }
@@ -136,9 +151,7 @@ template <class Value> class DenseSample {
     // Reads the values of a node's points in the slot's column; returns their range. If the bits say that all are zero,
     // no value is read: the caller rejects the slot.
     Range<Value> read(std::int32_t slot, Points points) {
-        const std::uint64_t *word = words_.data() + slot / 64, bit = std::uint64_t{1} << slot % 64;
-        if (std::none_of(points.begin(), points.end(),
-                         [&](std::int32_t point) { return (word[point * seen_.size()] & bit) != 0; }))
+        if (is_zero(slot, points))
             return {Value(0), Value(0)};
         Range<Value> range{value(points[0], slot), value(points[0], slot)};
         for (std::size_t k = 0; k < points.size(); ++k)
@@ -161,24 +174,43 @@ template <class Value> class DenseSample {
         return n_left;
     }
 
+    // The next points to be read are those of another node.
+    void enter_node() { known_word_ = -1; }
+
     void isolate(Points) {} // CsrSample has work to do here
     void fetch(std::span<const std::int32_t>) const {}
 
   protected:
-    Value value(std::int32_t point, std::int32_t slot) const {
-        return rows_.values[sample_[point] * rows_.n_columns + slot];
-    }
+    Value value(std::int32_t point, std::int32_t slot) const { return points_[point][slot]; }
 
     std::vector<Value> values_; // of a node's points in one column
 
   private:
+    // Whether the points are zero in the slot's column. A scan that finds no bit has read the whole node, so it answers
+    // for all columns of that word.
+    bool is_zero(std::int32_t slot, Points points) {
+        const std::int64_t word = slot / 64, n_words = std::ssize(seen_);
+        const std::uint64_t bit = std::uint64_t{1} << slot % 64;
+        if (word == known_word_)
+            return (nonzero_there_ & bit) == 0;
+        std::uint64_t seen = 0;
+        for (const std::int32_t point : points)
+            if ((seen |= words_[point * n_words + word]) & bit)
+                return false;
+        known_word_ = word;
+        nonzero_there_ = seen;
+        return true;
+    }
+
     const DenseRows<Value> &rows_;
     const Shared &nonzero_;
-    RowNumbers sample_;
+    std::vector<const Value *> points_; // their rows
     std::vector<std::int32_t> n_stored_;
     std::vector<std::uint64_t> words_; // the sample's bit sets, copied from nonzero_ by point
     std::vector<std::uint64_t> seen_;  // bit set of the columns that are listed already
     std::vector<std::int32_t> right_;  // scratch of divide
+    std::int64_t known_word_ = -1;     // the word of a node's bit sets whose bits are known, or -1
+    std::uint64_t nonzero_there_ = 0;  // its bits in any of the node's points
 };
 
 // Dense rows with missing values or categories. Values of categorical columns are codes, 0 if missing.
@@ -292,6 +324,8 @@ template <class Value> class CsrSample {
             points[first + k] = found_[k].point;
         return n_left;
     }
+
+    void enter_node() {}
 
     // Makes the points those of one node.
     void isolate(Points points) {

@@ -2,8 +2,8 @@
 //
 // In: packed trees, dense rows. Out: the cells of the rows in all trees. Rows are sorted by their leaf in the first
 // tree (counting sort), so that neighbours are similar and share most of their paths in the other trees too. Groups of
-// neighbours descend together (group_descent.hpp). If the trees do not fit into the inner caches, a tile of many groups
-// goes down a few trees at a time, so that each tree is read less often.
+// neighbours are copied by column (group_layout.hpp) and descend together (group_descent.hpp). If the trees do not fit
+// into the inner caches, a tile of many groups goes down a few trees at a time, so that each tree is read less often.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 
 #include "common/rows.hpp"
 #include "common/threads.hpp"
-#include "trees/byte_rows.hpp"
 #include "trees/group_descent.hpp"
+#include "trees/group_layout.hpp"
 #include "trees/packed_trees.hpp"
 #include "trees/splits.hpp"
 
@@ -30,8 +30,7 @@ template <class Value, class Cell> class PackedTrees::GroupMapper {
   public:
     //   in: order, the numbers of all rows      out: cells, n_rows x n_trees
     GroupMapper(const PackedTrees &trees, const DenseRows<Value> &rows, RowNumbers order, Cell *cells)
-        : trees_(trees), rows_(rows), order_(order), cells_(cells), rounded_(static_cast<std::size_t>(rows.n_columns)) {
-    }
+        : trees_(trees), rows_(rows), order_(order), cells_(cells) {}
 
     // Maps rows order[begin] .. order[end - 1].
     void operator()(std::int64_t begin, std::int64_t end) {
@@ -45,50 +44,32 @@ template <class Value, class Cell> class PackedTrees::GroupMapper {
     }
 
   private:
-    static constexpr std::int64_t kLine = 64 / sizeof(Value); // values of a cache line
-    static constexpr std::int64_t kAhead = 8; // rows that are fetched into the cache before they are copied
-
     // Copies the rows, in groups:  values_[group, j, r] = its row r in packed column j
     void take(std::int64_t begin, std::int64_t end) {
         const std::int64_t n_groups = (end - begin + kGroupRows - 1) / kGroupRows;
         values_.resize(static_cast<std::size_t>(n_groups * kGroupRows * rows_.n_columns));
-        exact_.resize(static_cast<std::size_t>(n_groups * kGroupRows));
+        exact_.resize(static_cast<std::size_t>(n_groups * kGroupRows + kRowsAhead));
+        for (std::int64_t r = 0; r < std::ssize(exact_); ++r) // the last row fills up its group
+            exact_[r] = rows_.row(order_[std::min(begin + r, rows_.n_rows - 1)]);
         groups_.clear();
-        for (std::int64_t g = 0; g < n_groups; ++g) {
-            const std::int64_t first = begin + g * kGroupRows, n = std::min(kGroupRows, end - first);
-            float *values = values_.data() + g * kGroupRows * rows_.n_columns;
-            const Value **exact = exact_.data() + g * kGroupRows;
-            RowGroup<Value> group{values, exact, trees_.originals_.data(),           trees_.n_numeric_,
-                                  n,      true,  trees_.n_numeric_ < rows_.n_columns};
-            for (std::int64_t r = 0; r < n; ++r) {
-                exact[r] = rows_.row(order_[first + r]);
-                copy(exact[r], rows_.row(order_[std::min(first + r + kAhead, rows_.n_rows - 1)]), values + r, group);
-            }
-            groups_.push_back(group);
-        }
+        for (std::int64_t g = 0; g < n_groups; ++g)
+            groups_.push_back(taken(exact_.data() + g * kGroupRows, std::min(kGroupRows, end - begin - g * kGroupRows),
+                                    values_.data() + g * kGroupRows * rows_.n_columns));
     }
 
-    // Copies a row into a column of values, and notes in the group which numbers it has.
-    void copy(const Value *row, const Value *ahead, float *values, RowGroup<Value> &group) {
+    // Copies the rows of a group of n rows.      out: values
+    RowGroup<Value> taken(const Value *const *rows, std::int64_t n, float *values) const {
         const std::int32_t *originals = trees_.originals_.data(), n_numeric = trees_.n_numeric_;
-        const std::int64_t n_columns = rows_.n_columns;
-        for (std::int64_t j = 0; j < n_columns; j += kLine)
-            __builtin_prefetch(ahead + j);
-        float *rounded = rounded_.data();
-        const NumberCounts counts = round(row, rounded);
-        for (std::int64_t j = 0; j < n_numeric; ++j)
-            values[j * kGroupRows] = rounded[originals[j]];
-        for (std::int64_t j = n_numeric; j < n_columns; ++j)
-            values[j * kGroupRows] = std::bit_cast<float>(category_code(row[originals[j]]));
-        group.is_exact &= counts.n_exact == n_columns;
-        group.is_mixed |= counts.n_ordinary != n_columns;
-    }
-
-    NumberCounts round(const Value *row, float *rounded) const {
+        NumberKinds kinds;
         if constexpr (std::is_same_v<Value, float>)
-            return best_group_descents().round_floats(row, rows_.n_columns, rounded);
+            kinds = best_group_layouts().take_floats(rows, rows_.n_columns, trees_.packed_.data(), values);
         else
-            return best_group_descents().round_doubles(row, rows_.n_columns, rounded);
+            kinds = best_group_layouts().take_doubles(rows, rows_.n_columns, trees_.packed_.data(), values);
+        for (std::int64_t j = n_numeric; j < rows_.n_columns; ++j)
+            for (std::int64_t r = 0; r < n; ++r)
+                values[j * kGroupRows + r] = std::bit_cast<float>(category_code(rows[r][originals[j]]));
+        return {
+            values, rows, originals, n_numeric, n, kinds.are_exact, !kinds.are_ordinary || n_numeric < rows_.n_columns};
     }
 
     // Maps a group, whose rows have these numbers, by trees begin to end of a segment.
@@ -105,16 +86,16 @@ template <class Value, class Cell> class PackedTrees::GroupMapper {
             best_group_descents().floats(forest, roots, n, group, {found_, sizeof(Cell)});
         else
             best_group_descents().doubles(forest, roots, n, group, {found_, sizeof(Cell)});
-        write_byte_rows(
-            found_, kGroupRows, group.n_rows, n * static_cast<std::int64_t>(sizeof(Cell)),
-            [&](std::int64_t r) { return reinterpret_cast<std::uint8_t *>(cells_ + numbers[r] * n_trees + begin); });
+        std::uint8_t *rows[kGroupRows];
+        for (std::int64_t r = 0; r < group.n_rows; ++r)
+            rows[r] = reinterpret_cast<std::uint8_t *>(cells_ + numbers[r] * n_trees + begin);
+        best_group_layouts().write(found_, n * static_cast<std::int64_t>(sizeof(Cell)), group.n_rows, rows);
     }
 
     const PackedTrees &trees_;
     const DenseRows<Value> &rows_;
     RowNumbers order_;
     Cell *cells_;
-    std::vector<float> rounded_; // a row
     std::vector<float> values_;
     std::vector<const Value *> exact_;
     std::vector<RowGroup<Value>> groups_;
@@ -125,10 +106,16 @@ template <class Value, class Cell> class PackedTrees::GroupMapper {
 // compared like numbers.
 template <class Value>
 std::vector<std::uint32_t> PackedTrees::first_leaves(const DenseRows<Value> &rows, int threads) const {
-    constexpr std::int64_t kTogether = 16; // rows in lockstep
+    constexpr std::int64_t kTogether = 16;             // rows in lockstep
+    constexpr std::int64_t kLine = 64 / sizeof(Value); // values of a cache line
+    constexpr std::int64_t kNarrow = 16 * kLine;
     std::vector<std::uint32_t> leaves(static_cast<std::size_t>(rows.n_rows));
     parallel_tiles(rows.n_rows, kTogether, threads, [&] {
         return [&](std::int64_t begin, std::int64_t end) {
+            // Which values are read is known too late to hide the latency of memory, so narrow rows are fetched whole.
+            const std::int64_t fetched = rows.n_columns <= kNarrow ? std::min(end + kTogether, rows.n_rows) : end;
+            for (const Value *x = rows.row(end); x < rows.row(fetched); x += kLine)
+                __builtin_prefetch(x);
             for (bool is_moving = true; is_moving;) {
                 is_moving = false;
                 for (std::int64_t r = begin; r < end; ++r) {
