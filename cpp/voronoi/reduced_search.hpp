@@ -53,7 +53,7 @@ template <class Value> class ReducedSearch final : public Engine {
                 if (is_by_sample())
                     map<SampleWorker<Rows>>(table, cells[0], threads, 256);
                 else
-                    map<PoolWorker<Rows>>(table, cells[0], threads, 16);
+                    map<PoolWorker<Rows>>(table, cells[0], threads, 32);
             },
             rows);
     }
