@@ -51,6 +51,17 @@ def test_a_kernel_equals_its_definition(n_columns, share, form, name):
     assert_equal(matrix(name, form(X), form(Z)), reference_rivals.kernel(name, X, Z, GAMMA[name]))
 
 
+@every_kernel
+@every_form
+@pytest.mark.parametrize("n_columns", [5000, 32_768, 32_769])
+def test_a_kernel_of_dense_points_of_many_columns_equals_its_definition(n_columns, form, name):
+    dense = np.random.default_rng(0).random((9, n_columns)) * (np.arange(n_columns) % 4 > 0)
+    few = rows_of(10, n_columns, seed=1)
+    for points in (np.vstack([dense, few]), np.vstack([few, dense])):  # the first point decides how points are stored
+        expected = reference_rivals.kernel(name, points, points, 1 / n_columns)
+        assert_equal(matrix(name, form(points), form(points), gamma=1 / n_columns), expected)
+
+
 @pytest.mark.parametrize("name", NORMALISED)
 @narrow_and_wide
 def test_a_normalised_kernel_equals_its_definition(n_columns, name):

@@ -49,10 +49,11 @@ void KernelMachine::evaluate(const KernelRow &row, std::int64_t first, std::int6
 // points that stay in the cache.
 template <class Use>
 void KernelMachine::evaluate_all(std::span<const KernelRow> rows, std::int64_t last, const Use &use) const {
-    std::vector<double> values(kBlockPoints);
-    for (std::int64_t from = 0; from < last; from += kBlockPoints)
+    const std::int64_t block = points_.block_size();
+    std::vector<double> values(static_cast<std::size_t>(block));
+    for (std::int64_t from = 0; from < last; from += block)
         for (std::size_t r = 0; r < rows.size(); ++r) {
-            const std::int64_t to = std::min(from + kBlockPoints, last);
+            const std::int64_t to = std::min(from + block, last);
             evaluate(rows[r], from, to, values.data());
             use(r, values.data(), from, to);
         }

@@ -1,4 +1,4 @@
-// Classic kernels of one row with many points: panels with SIMD for few columns, an inverted index for many.
+// Classic kernels of one row with many points: panels with SIMD for few columns or dense points, else an inverted index.
 //
 // In: a kernel, points, a row. Out: kernel values. All five kernels are functions of a sum over columns of term(x, z).
 // For sparse rows it is computed from the sums with zeros (totals), with corrections for non-zero columns. Squared
@@ -15,9 +15,13 @@
 namespace isokern {
 namespace {
 
-// Up to so many columns, points are stored in panels. Dense rows of 3,072 columns (cifar-10) take ten times as long by
-// the inverted index, which pays only if most values are zero; a panel holds 32 KB for each point of 4,096 columns.
-constexpr std::int64_t kPanelColumns = 4096;
+// Up to so many columns, points are stored in panels, and dense ones up to kDenseColumns. Dense rows of 3,072 columns
+// (cifar-10) take ten times as long by the inverted index, which pays only if most values are zero; a panel holds 256 KB
+// for each point of kDenseColumns.
+constexpr std::int64_t kPanelColumns = 4096, kDenseColumns = 32768;
+
+// Bytes of a block of points that stays in the cache.
+constexpr std::int64_t kBlockBytes = 1 << 19;
 
 // What a column with values x and z adds to the sum.
 double term(Measure measure, double x, double z) {
@@ -61,7 +65,7 @@ KernelSpec kernel_by_name(std::string_view name, double factor, double offset, i
 }
 
 KernelPoints::KernelPoints(const KernelSpec &spec, std::int64_t n_columns)
-    : spec_(spec), n_columns_(n_columns), in_panels_(n_columns <= kPanelColumns) {}
+    : spec_(spec), n_columns_(n_columns) {}
 
 template <class Rows> void KernelPoints::load(const Rows &rows, std::int64_t r, KernelRow &row) const {
     if (rows.n_columns != n_columns_)
@@ -84,14 +88,22 @@ template <class Rows> void KernelPoints::load(const Rows &rows, std::int64_t r, 
     else if (spec_.form != KernelSpec::Form::decay)
         row.norm = own;
     // If most values are not zero, all columns are summed: with data far from zero, differences of totals lose digits.
-    if (in_panels_ && 2 * static_cast<std::int64_t>(row.columns.size()) > n_columns_) {
+    if (n_columns_ <= kDenseColumns && 2 * static_cast<std::int64_t>(row.columns.size()) > n_columns_) {
         row.dense.assign(static_cast<std::size_t>(n_columns_), 0.0);
         for (std::size_t k = 0; k < row.columns.size(); ++k)
             row.dense[row.columns[k]] = row.values[k];
     }
 }
 
+std::int64_t KernelPoints::block_size() const {
+    constexpr std::int64_t kMost = 256;
+    const std::int64_t fitting = kBlockBytes / (n_columns_ * static_cast<std::int64_t>(sizeof(double)) + 1);
+    return in_panels_ ? std::clamp(fitting / kLane * kLane, kLane, kMost) : kMost;
+}
+
 void KernelPoints::add(const KernelRow &row) {
+    if (size_ == 0)
+        in_panels_ = n_columns_ <= kPanelColumns || !row.dense.empty();
     if (size_ % kLane == 0) {
         totals_.resize(static_cast<std::size_t>(size_ + kLane), 0.0);
         selves_.resize(static_cast<std::size_t>(size_ + kLane), 1.0);
@@ -216,13 +228,19 @@ void kernel_matrix(const KernelSpec &spec, const Rows &rows, const Points &point
         set.load(points, p, row);
         set.add(row);
     }
-    parallel_tiles(rows.n_rows, 16, threads, [&] {
-        return [&, row = KernelRow(), buffer = std::vector<double>(static_cast<std::size_t>(set.size() + kLane))](
+    constexpr std::int64_t kTile = 16;
+    parallel_tiles(rows.n_rows, kTile, threads, [&] {
+        return [&, tile = std::vector<KernelRow>(kTile),
+                buffer = std::vector<double>(static_cast<std::size_t>(set.block_size()))](
                    std::int64_t begin, std::int64_t end) mutable {
-            for (std::int64_t r = begin; r < end; ++r) {
-                set.load(rows, r, row);
-                set.evaluate(row, 0, set.size(), buffer.data());
-                std::copy_n(buffer.begin(), set.size(), values + r * set.size());
+            for (std::int64_t r = begin; r < end; ++r)
+                set.load(rows, r, tile[r - begin]);
+            for (std::int64_t from = 0; from < set.size(); from += set.block_size()) {
+                const std::int64_t n = std::min(set.block_size(), set.size() - from);
+                for (std::int64_t r = begin; r < end; ++r) {
+                    set.evaluate(tile[r - begin], from, n, buffer.data());
+                    std::copy_n(buffer.begin(), n, values + r * set.size() + from);
+                }
             }
         };
     });

@@ -1,8 +1,9 @@
 // Evaluates a classic kernel (Laplacian, Gaussian, polynomial, chi-squared, intersection) of a row with many points.
 //
-// In: points, added one by one; then a row. Out: k(row, point) for a range of points. With few columns, points are
-// stored in panels for SIMD loops over columns (similarities.hpp); with many columns, as an inverted index. Each kernel
-// value is computed independently of the others, so it does not depend on which range is asked for.
+// In: points, added one by one; then a row. Out: k(row, point) for a range of points. With few columns,
+// or if the first point is dense, points are stored in panels for SIMD loops over columns (similarities.hpp); with many
+// columns, as an inverted index. Each kernel value is computed independently of the others, so it does not depend on
+// which range is asked for.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +35,7 @@ KernelSpec kernel_by_name(std::string_view name, double factor, double offset, i
 struct KernelRow {
     std::vector<std::int32_t> columns;
     std::vector<double> values;
-    std::vector<double> dense; // all values, if most are not zero and points are in panels; else empty
+    std::vector<double> dense; // all values, if most are not zero and points may be in panels; else empty
     double total = 0.0;        // the sum over columns with the all-zero point
     double self = 1.0;         // k(x, x) before normalisation, if the kernel is normalised
     double norm = 1.0;         // k(x, x)
@@ -51,6 +52,10 @@ class KernelPoints {
 
     // Prepares row r.
     template <class Rows> void load(const Rows &rows, std::int64_t r, KernelRow &row) const;
+
+    // How many points, a multiple of kLane, should be evaluated for several rows before the next ones: they stay in
+    // the cache.
+    std::int64_t block_size() const;
 
     // Adds a row as the next point.
     void add(const KernelRow &row);
@@ -79,7 +84,7 @@ class KernelPoints {
 
     KernelSpec spec_;
     std::int64_t n_columns_, size_ = 0;
-    bool in_panels_;
+    bool in_panels_ = false; // set by the first point
     // panels_, if in_panels_: [n_panels][n_columns][kLane].      totals_, selves_: KernelRow::total and self, by point
     std::vector<double> panels_, totals_, selves_;
     ColumnNumbers numbers_;                      // column -> its posting list, if not in_panels_
