@@ -12,8 +12,9 @@ from isokern.rows import core_rows
 from test_voronoi import twin
 
 needs_bytes = pytest.mark.skipif(
-    _core.instruction_set() not in ("avx512vnni", "amx"), reason=f"no products of bytes with {_core.instruction_set()}"
+    _core.instruction_set() == "baseline", reason="no products of bytes with the baseline instruction set"
 )
+MOST_LEVELS = 256 if _core.instruction_set() in ("avx512vnni", "amx") else 128  # of a grid that every search uses
 
 VALUES = {
     "zeros and ones": lambda q: (q > 170).astype(float),
@@ -38,6 +39,10 @@ def make_rows(kind, n, d):
     return X
 
 
+def expect_grid(grid_map, X):
+    assert grid_map.is_on_grid or np.unique(X).size > MOST_LEVELS
+
+
 def map_of(X, n_cells, t=33):
     samples = np.stack([np.random.default_rng(i).permutation(X.shape[0])[:n_cells] for i in range(t)]).astype(np.int32)
     return voronoi_map(core_rows(X, 0, X.shape[0]), samples, [n_cells]), samples
@@ -55,14 +60,14 @@ def apply(grid_map, X, samples, threads=2):
 def test_cells_equal_the_numpy_twin(kind, d, n_cells):
     X = make_rows(kind, 900, d)
     grid_map, samples = map_of(X, n_cells)
-    assert grid_map.is_on_grid
+    expect_grid(grid_map, X)
     expected = twin(X, X, samples)
     for rows in (X, sparse.csr_array(X)):
         np.testing.assert_array_equal(apply(grid_map, rows, samples), expected)
     for k in (0, 5, 899):
         np.testing.assert_array_equal(apply(grid_map, X[k : k + 1], samples, 1), expected[k : k + 1])
     sparse_map, _ = map_of(sparse.csr_array(X), n_cells)
-    assert sparse_map.is_on_grid
+    expect_grid(sparse_map, X)
     np.testing.assert_array_equal(apply(sparse_map, X, samples), expected)
 
 
@@ -128,7 +133,7 @@ def test_few_columns_and_many_cells_do_not_use_bytes_because_pruning_is_faster()
 def test_rows_off_the_grid_equal_the_reference():
     X = make_rows("pixels", 900, 60)
     grid_map, samples = map_of(X, 300)
-    assert grid_map.is_on_grid
+    expect_grid(grid_map, X)
     near, between = X[:50] + 0.1 / 255, (X[:50] + X[50:100]) / 2
     for rows in (near, X[:50] + 2, X[:50] - 2, np.vstack([X[:50], between, X[:1] / 3]), X[:5] * 1e300):
         with np.errstate(over="ignore"):
@@ -137,7 +142,7 @@ def test_rows_off_the_grid_equal_the_reference():
 
 @needs_bytes
 def test_axes_are_computed_only_when_rows_off_the_grid_come():
-    X = make_rows("pixels", 900, 60)
+    X = make_rows("tenths", 900, 60)
     n_calls = []
     samples = np.arange(64, dtype=np.int32)[None]
     one = _core.VoronoiMap(X, samples, [64], lambda: n_calls.append(1) or np.empty((60, 0)))
@@ -150,7 +155,7 @@ def test_axes_are_computed_only_when_rows_off_the_grid_come():
 
 @needs_bytes
 def test_an_error_in_computing_axes_is_raised_and_the_next_call_tries_again():
-    X = make_rows("pixels", 900, 60)
+    X = make_rows("tenths", 900, 60)
     samples = np.arange(64, dtype=np.int32)[None]
     results = iter([np.full((60, 1), 7.0), np.empty((60, 0))])
     one = _core.VoronoiMap(X, samples, [64], lambda: next(results))

@@ -1,4 +1,4 @@
-// Classic kernels of one row with many points: panels with SIMD for few columns or dense points, else an inverted index.
+// Classic kernels of one row with many points: SIMD panels for few columns or dense points, else an inverted index.
 //
 // In: a kernel, points, a row. Out: kernel values. All five kernels are functions of a sum over columns of term(x, z).
 // For sparse rows it is computed from the sums with zeros (totals), with corrections for non-zero columns. Squared
@@ -16,8 +16,8 @@ namespace isokern {
 namespace {
 
 // Up to so many columns, points are stored in panels, and dense ones up to kDenseColumns. Dense rows of 3,072 columns
-// (cifar-10) take ten times as long by the inverted index, which pays only if most values are zero; a panel holds 256 KB
-// for each point of kDenseColumns.
+// (cifar-10) take ten times as long by the inverted index, which pays only if most values are zero. A point of
+// kDenseColumns takes 256 KB of a panel.
 constexpr std::int64_t kPanelColumns = 4096, kDenseColumns = 32768;
 
 // Bytes of a block of points that stays in the cache.
@@ -64,8 +64,7 @@ KernelSpec kernel_by_name(std::string_view name, double factor, double offset, i
                                 std::string(name));
 }
 
-KernelPoints::KernelPoints(const KernelSpec &spec, std::int64_t n_columns)
-    : spec_(spec), n_columns_(n_columns) {}
+KernelPoints::KernelPoints(const KernelSpec &spec, std::int64_t n_columns) : spec_(spec), n_columns_(n_columns) {}
 
 template <class Rows> void KernelPoints::load(const Rows &rows, std::int64_t r, KernelRow &row) const {
     if (rows.n_columns != n_columns_)
@@ -231,8 +230,8 @@ void kernel_matrix(const KernelSpec &spec, const Rows &rows, const Points &point
     constexpr std::int64_t kTile = 16;
     parallel_tiles(rows.n_rows, kTile, threads, [&] {
         return [&, tile = std::vector<KernelRow>(kTile),
-                buffer = std::vector<double>(static_cast<std::size_t>(set.block_size()))](
-                   std::int64_t begin, std::int64_t end) mutable {
+                buffer = std::vector<double>(static_cast<std::size_t>(set.block_size()))](std::int64_t begin,
+                                                                                          std::int64_t end) mutable {
             for (std::int64_t r = begin; r < end; ++r)
                 set.load(rows, r, tile[r - begin]);
             for (std::int64_t from = 0; from < set.size(); from += set.block_size()) {

@@ -11,17 +11,11 @@ extern const Products products_baseline;
 #if defined(__x86_64__)
 extern const Products products_avx2;
 extern const Products products_avx512;
-extern const Products products_avx512vnni;
-extern const Products products_amx;
 #endif
 
 const Products &best_products() {
 #if defined(__x86_64__)
-    if (instruction_set() == InstructionSet::amx)
-        return products_amx;
-    if (instruction_set() == InstructionSet::avx512vnni)
-        return products_avx512vnni;
-    if (instruction_set() == InstructionSet::avx512)
+    if (instruction_set() >= InstructionSet::avx512)
         return products_avx512;
     if (instruction_set() == InstructionSet::avx2)
         return products_avx2;

@@ -1,9 +1,8 @@
 // Matrix products of rows with points, for each SIMD instruction set.
 //
 // In: rows and points packed into groups and panels. Out: lower bounds on squared distances, in float32 (GEMM with
-// register blocking) or from int8 dot products (VNNI, AMX). The functions are compiled once per instruction set
-// (products_kernel.cpp) and chosen at run time. Their results may differ in the last bits between CPUs, so callers use
-// them only to choose candidates.
+// register blocking). The functions are compiled once per instruction set (products_kernel.cpp) and chosen at run time.
+// Their results may differ in the last bits between CPUs, so callers use them only to choose candidates.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +10,9 @@
 
 namespace isokern {
 
-constexpr std::int64_t kPanel = 16;       // points of a panel, interleaved column by column
-constexpr std::int64_t kPadding = 32;     // lower_bounds_at needs a multiple of this many columns
-constexpr std::int64_t kByteColumns = 64; // bytes of a row or point are padded with zeros to a multiple of this
-constexpr std::int64_t kSummed = 64;      // products that lower_bounds adds to one partial sum
+constexpr std::int64_t kPanel = 16;   // points of a panel, interleaved column by column
+constexpr std::int64_t kPadding = 32; // lower_bounds_at needs a multiple of this many columns
+constexpr std::int64_t kSummed = 64;  // products that lower_bounds adds to one partial sum
 
 // The largest number of consecutive roundings in a dot product of length n below. Its error is at most this number
 // times 2^-24 times the sum of the products' magnitudes. lower_bounds adds up sums of kSummed products each
@@ -23,9 +21,6 @@ constexpr std::int64_t n_roundings(std::int64_t n) {
     const std::int64_t one_by_one = (n < kSummed ? n : kSummed) + n / kSummed + 1, side_by_side = n / 16 + 9;
     return one_by_one > side_by_side ? one_by_one : side_by_side;
 }
-
-// The bytes of a row or point of n columns.
-constexpr std::int64_t byte_width(std::int64_t n) { return (n + kByteColumns - 1) / kByteColumns * kByteColumns; }
 
 // The number of panels of n points.
 constexpr std::int64_t n_panels(std::int64_t n) { return (n + kPanel - 1) / kPanel; }
@@ -39,7 +34,6 @@ constexpr std::size_t panel_index(std::int64_t p, std::int64_t j, std::int64_t n
 // [n_groups][n_columns][group].
 struct Products {
     std::int64_t group;
-    std::int64_t byte_group; // rows of a group for byte_distances
 
     //  bounds[r, p] = offsets[p] - 2 sum_j rows[r, j] points[p, j]
     //  in: rows, panels, offsets      out: bounds, n_groups * group rows, `stride` apart
@@ -50,20 +44,6 @@ struct Products {
     //  in: row; points, not packed: [point][n_columns], n_columns a multiple of kPadding
     void (*lower_bounds_at)(const float *row, std::int64_t n_columns, const float *points, const float *offsets,
                             const std::int32_t *indices, std::int64_t n, float *bounds);
-
-    //  distances[r, p] = row_offsets[r] + offsets[p] - 2 sum_j rows[r, j] points[p, j], in int32, then as float32
-    //  in: rows [n_rows][byte_width(n_columns)], not packed; panels [n_panels][quad][kPanel][4], quads of four columns
-    //  of byte_width(n_columns). There must be room for whole groups of byte_group rows, offsets and distances.
-    // This and the next are null if the CPU has no int8 dot product (VNNI).
-    void (*byte_distances)(const std::int8_t *rows, const std::int32_t *row_offsets, std::int64_t n_rows,
-                           std::int64_t n_columns, const std::uint8_t *panels, std::int64_t n_panels,
-                           const std::int32_t *offsets, float *distances, std::int64_t stride);
-
-    //  distances[k] = row_offset + offsets[p] - 2 sum_j row[j] points[p, j] for p = indices[k], k < n; as above
-    //  in: row; points, not packed: [point][byte_width(n_columns)]
-    void (*byte_distances_at)(const std::int8_t *row, std::int32_t row_offset, std::int64_t n_columns,
-                              const std::uint8_t *points, const std::int32_t *offsets, const std::int32_t *indices,
-                              std::int64_t n, float *distances);
 };
 
 // The implementation for the widest instruction set that this CPU supports.

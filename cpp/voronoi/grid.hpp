@@ -2,8 +2,8 @@
 //
 // In: all values of the points; then rows. Out: the grid, if there is one; a row's levels q as bytes, and how far the
 // row is from them. A grid is a set of evenly spaced values low + q * step, 0 <= q <= 255, such as pixels, counts or
-// 0/1 features. Squared distances between levels are sums of integers, hence exact, and int8 dot products (VNNI)
-// compute four times as many products per instruction as float32.
+// 0/1 features. Squared distances between levels are sums of integers, hence exact, and one instruction computes
+// several times as many products of bytes as of float32.
 #pragma once
 
 #include <algorithm>
@@ -45,16 +45,20 @@ class Grid {
         return are_few && !all.values().empty() ? fit(all.values()) : std::nullopt;
     }
 
-    // A grid of 256 levels from -m to m, m being the largest magnitude of the values.
-    static Grid around(std::span<const float> values) {
+    // A grid from -m to m, m being the largest magnitude of the values.
+    static Grid around(std::span<const float> values, std::int64_t n_steps) {
         double largest = 0.0;
         for (const double value : values)
             largest = std::max(largest, std::abs(value));
-        return largest > kTooSmall ? Grid(-largest, largest, 255.0, false) : Grid(-1.0, 1.0, 255.0, false);
+        const double end = largest > kTooSmall ? largest : 1.0;
+        return {-end, end, static_cast<double>(n_steps), false};
     }
 
     // The distance between two levels.
     double step() const { return 1.0 / steps_per_unit_; }
+
+    // The number of the highest level; that of the lowest is 0.
+    std::int64_t n_steps() const { return static_cast<std::int64_t>(n_steps_); }
 
     // Whether the grid's values are consecutive whole numbers: float64 distances of rows on it are then exact.
     bool is_whole() const { return is_whole_; }

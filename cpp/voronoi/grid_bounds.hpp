@@ -1,8 +1,9 @@
-// Squared distances between quantised rows and points, from int8 dot products (VNNI, AMX).
+// Squared distances between quantised rows and points, from dot products of bytes.
 //
 // In: points on a grid (grid.hpp) and which of them are in the pool; then rows. Out: what bounds.hpp describes. With
-// levels q, |q_x - q_z|^2 = |q_x|^2 + |q_z|^2 - 2 q_x.q_z. The instruction multiplies unsigned by signed bytes, so rows
-// are stored as s = q_x - 128, and -2 q_x.q_z = -2 s.q_z - 256 sum(q_z); the last term goes into the points' offsets.
+// levels q, |q_x - q_z|^2 = |q_x|^2 + |q_z|^2 - 2 q_x.q_z. The instructions multiply unsigned by signed bytes, so
+// rows are stored as s = q_x - c, and -2 q_x.q_z = -2 s.q_z - 2 c sum(q_z); the last term goes into the points'
+// offsets.
 #pragma once
 
 #include <algorithm>
@@ -16,16 +17,16 @@
 #include "common/densify.hpp"
 #include "common/rows.hpp"
 #include "common/threads.hpp"
-#include "simd/products.hpp"
+#include "simd/byte_products.hpp"
 #include "voronoi/distance.hpp"
 #include "voronoi/grid.hpp"
 
 namespace isokern {
 
-// The grid of all values, if there is one, the CPU has int8 dot products, and int32 can hold the squared distances.
+// The grid of all values, if there is one, the CPU multiplies bytes, and int32 can hold the squared distances.
 template <class Value>
 std::optional<Grid> find_usable_grid(std::span<const Value> values, std::int64_t n_columns, bool has_zeros) {
-    const bool is_usable = best_products().byte_distances && n_columns <= Grid::kMostColumns;
+    const bool is_usable = best_byte_products() && n_columns <= Grid::kMostColumns;
     return is_usable ? Grid::find(values, has_zeros) : std::nullopt;
 }
 
@@ -63,13 +64,13 @@ class GridRow {
     std::span<const std::uint8_t> levels() const { return numbers_; }
     std::int32_t sum_of_squares() const { return sum_of_squares_; }
 
-    // As a point: |q_z|^2 - 256 sum(q_z), because rows are stored less 128 (see above).
-    std::int32_t offset() const { return sum_of_squares_ - 256 * sum_; }
+    // As a point: |q_z|^2 - 2 c sum(q_z), because rows are stored less c (see above).
+    std::int32_t offset() const { return sum_of_squares_ - 2 * centre() * sum_; }
 
-    // As a row: writes the levels less 128.
+    // As a row: writes the levels less c.
     void write(std::int8_t *row) const {
         std::transform(numbers_.begin(), numbers_.end(), row,
-                       [](std::uint8_t level) { return static_cast<std::int8_t>(level - 128); });
+                       [c = centre()](std::uint8_t level) { return static_cast<std::int8_t>(level - c); });
     }
 
     // As point k of panels, [k / kPanel][quad][k % kPanel][4]: writes the levels.
@@ -81,6 +82,8 @@ class GridRow {
     }
 
   private:
+    std::int32_t centre() const { return static_cast<std::int32_t>(byte_centre(grid_.n_steps())); }
+
     const Grid &grid_;
     std::vector<double> row_;
     std::vector<std::uint8_t> numbers_;
@@ -129,7 +132,7 @@ template <class Value> class GridBounds {
 
   private:
     Grid grid_;
-    std::vector<std::int32_t> offsets_; // by point: |q_z|^2 - 256 sum(q_z)
+    std::vector<std::int32_t> offsets_; // by point (GridRow)
     std::vector<std::uint8_t> panels_;
     double furthest_off_ = 0.0; // the largest distance of a point from the grid, in steps
 };
@@ -137,11 +140,11 @@ template <class Value> class GridBounds {
 template <class Value> template <class Rows> class GridBounds<Value>::Scratch {
   public:
     Scratch(const GridBounds &table, const Rows &rows, std::int64_t tile)
-        : table_(table), rows_(rows), products_(best_products()), numbers_(table.grid_, rows.n_columns),
+        : table_(table), rows_(rows), products_(*best_byte_products()), numbers_(table.grid_, rows.n_columns),
           width_(byte_width(rows.n_columns)), bytes_(static_cast<std::size_t>((tile + group()) * width_)),
           row_offsets_(static_cast<std::size_t>(tile + group())), off_(static_cast<std::size_t>(tile)) {}
 
-    std::int64_t group() const { return products_.byte_group; }
+    std::int64_t group() const { return products_.group; }
 
     void enter(std::int64_t begin, std::int64_t end) {
         for (std::int64_t k = 0; k < end - begin; ++k) {
@@ -153,9 +156,9 @@ template <class Value> template <class Rows> class GridBounds<Value>::Scratch {
 
     void fill(std::int64_t k, std::int64_t n, std::int64_t panel, std::int64_t n_panels, float *bounds,
               std::int64_t stride) const {
-        products_.byte_distances(bytes_.data() + k * width_, row_offsets_.data() + k, n, rows_.n_columns,
-                                 table_.panels_.data() + panel * kPanel * width_, n_panels,
-                                 table_.offsets_.data() + panel * kPanel, bounds, stride);
+        products_.distances(bytes_.data() + k * width_, row_offsets_.data() + k, n, rows_.n_columns,
+                            table_.grid_.n_steps(), table_.panels_.data() + panel * kPanel * width_, n_panels,
+                            table_.offsets_.data() + panel * kPanel, bounds, stride);
     }
 
     float width(std::int64_t k) const { return table_.grid_.width(off_[k], table_.furthest_off_, rows_.n_columns); }
@@ -172,10 +175,10 @@ template <class Value> template <class Rows> class GridBounds<Value>::Scratch {
   private:
     const GridBounds &table_;
     const Rows &rows_;
-    const Products &products_;
+    const ByteProducts &products_;
     GridRow numbers_;
     std::int64_t width_;             // of a row in bytes_
-    std::vector<std::int8_t> bytes_; // levels less 128
+    std::vector<std::int8_t> bytes_; // levels as GridRow writes them
     std::vector<std::int32_t> row_offsets_;
     std::vector<double> off_; // by row: its distance from the grid, in steps
 };

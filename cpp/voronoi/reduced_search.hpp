@@ -2,12 +2,12 @@
 //
 // In: dense points on a grid (grid.hpp), their samples of one size, principal axes; then rows near the grid. Out:
 // cells. This is the search of a VA+-file (vector approximations of principal components):
-//  - Filter: the coordinates of rows and points along the axes, quantised to bytes. Int8 products (VNNI) give the
-//    squared distance between quantised coordinates to all points: the coarse bound. It limits the distance from below,
+//  - Filter: the coordinates of rows and points along the axes, quantised to bytes. Their products give the squared
+//    distance between quantised coordinates to all points: the coarse bound. It limits the distance from below,
 //    because a projection shortens distances and quantisation moves a point by no more than was measured.
-//  - Refine: points that may be nearest by their coarse bounds get the squared distance between levels, by int8
-//    products over all columns. The first to get it are those with the smallest coarse bounds; they limit how far the
-//    search has to go. Exact distances decide among equals.
+//  - Refine: points that may be nearest by their coarse bounds get the squared distance between levels, by
+//    products of bytes over all columns. The first to get it are those with the smallest coarse bounds; they limit how
+//    far the search has to go. Exact distances decide among equals.
 // Samples that overlap little are searched one by one, each for a whole tile of rows while it is in the cache. Others
 // are searched all at once, row by row (search.hpp).
 #pragma once
@@ -24,6 +24,7 @@
 
 #include "common/raw_vector.hpp"
 #include "common/threads.hpp"
+#include "simd/byte_products.hpp"
 #include "simd/products.hpp"
 #include "voronoi/axes.hpp"
 #include "voronoi/distance.hpp"
@@ -143,7 +144,8 @@ template <class Value> class ReducedSearch final : public Engine {
                     projector.project(end - begin, coordinates.data() + begin * n_axes());
                 };
         });
-        return GridBounds<float>({coordinates.data(), n_points(), n_axes()}, all, Grid::around(coordinates));
+        return GridBounds<float>({coordinates.data(), n_points(), n_axes()}, all,
+                                 Grid::around(coordinates, best_byte_products()->n_steps));
     }
 
     DenseRows<Value> points_;
@@ -164,7 +166,7 @@ template <class Value> template <class Rows> class ReducedSearch<Value>::Tile {
   protected:
     //   n_points: coarse bounds of a row that are computed at once
     Tile(const ReducedSearch &engine, const Rows &rows, std::int64_t tile, CellsOut cells, std::int64_t n_points)
-        : engine_(engine), rows_(rows), cells_(cells), products_(best_products()), scans_(best_scans()),
+        : engine_(engine), rows_(rows), cells_(cells), products_(*best_byte_products()), scans_(best_scans()),
           stride_(n_panels(n_points) * kPanel), row_(engine.grid_, rows.n_columns),
           bytes_(static_cast<std::size_t>(tile * engine.width_)), row_offsets_(static_cast<std::size_t>(tile)),
           widths_(row_offsets_.size()), slacks_(row_offsets_.size()), projector_(engine.projection_, tile),
@@ -212,9 +214,9 @@ template <class Value> template <class Rows> class ReducedSearch<Value>::Tile {
 
     //  squares[l] = the squared distance of the current row's levels to those of points[l]
     void measure(std::span<const std::int32_t> points, float *squares) const {
-        products_.byte_distances_at(bytes_.data() + k_ * engine_.width_, row_offsets_[k_], rows_.n_columns,
-                                    engine_.levels_.data(), engine_.offsets_.data(), points.data(), std::ssize(points),
-                                    squares);
+        products_.distances_at(bytes_.data() + k_ * engine_.width_, row_offsets_[k_], rows_.n_columns,
+                               engine_.levels_.data(), engine_.offsets_.data(), points.data(), std::ssize(points),
+                               squares);
     }
 
     // The largest coarse bound of a point whose levels are within this squared distance. kMargin covers that axes are
@@ -228,12 +230,12 @@ template <class Value> template <class Rows> class ReducedSearch<Value>::Tile {
     const ReducedSearch &engine_;
     const Rows &rows_;
     CellsOut cells_;
-    const Products &products_;
+    const ByteProducts &products_;
     const Scans &scans_;
     std::int64_t stride_; // of a row in bounds_
     std::int64_t n_rows_ = 0;
     GridRow row_;
-    std::vector<std::int8_t> bytes_;        // levels of the tile's rows less 128, width_ of the engine apart
+    std::vector<std::int8_t> bytes_;        // levels of the tile's rows (GridRow), width_ of the engine apart
     std::vector<std::int32_t> row_offsets_; // by row: the sum of its squared levels
     std::vector<float> widths_;             // by row: see width()
     std::vector<double> slacks_;            // by row: how many coarse distances it can be off

@@ -2,10 +2,10 @@
 //
 // In: points, samples, sizes; then rows. Out: cells. The rule, by what was faster in measurements:
 //   - Sparse points of up to kFewColumns columns are densified.
-//   - Points on a grid (pixels, counts, 0/1; grid.hpp), if the CPU has int8 dot products, for rows on the grid too:
-//     with one size, many cells, many columns and axes that explain most of the variance, ReducedSearch, which filters
-//     by bytes along these axes; else NestedSearch<GridBounds>, brute force on bytes. Not with few columns and many
-//     cells, where pruning wins.
+//   - Points on a grid (pixels, counts, 0/1; grid.hpp), if the CPU multiplies bytes, for rows on the grid too: with
+//     one size, many cells, many columns and axes that explain most of the variance, ReducedSearch, which filters by
+//     bytes along these axes; else NestedSearch<GridBounds>, brute force on bytes, if the grid has no more steps than
+//     the CPU's products take. Not with few columns and many cells, where pruning wins.
 //   - Several sizes: NestedSearch, brute force once for all sizes, with ProductBounds or IndexBounds.
 //   - One size, dense points: ChunkSearch, matrix products pruned by bounding boxes and principal axes.
 //   - One size, sparse points of many columns: IndexSearch, an inverted index.
@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "common/densify.hpp"
+#include "simd/byte_products.hpp"
 #include "voronoi/axes.hpp"
 #include "voronoi/bounds.hpp"
 #include "voronoi/chunk_search.hpp"
@@ -79,6 +80,8 @@ MadeEngine make_grid_engine(const DenseRows<Value> &points, const Samples &sampl
         if (n_axes > kBoxSides)
             return std::make_unique<ReducedSearch<Value>>(points, samples, grid, Axes{axes.data(), n_axes});
     }
+    if (grid.n_steps() > best_byte_products()->n_steps)
+        return nullptr;
     return std::make_unique<NestedSearch<GridBounds<Value>>>(points, samples, grid);
 }
 template <class Value>
