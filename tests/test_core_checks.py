@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -396,3 +398,34 @@ def test_invalid_searches_are_rejected(changes):
     _core.find_similar(**arguments)
     with pytest.raises(ValueError, match="must"):
         _core.find_similar(**arguments | changes)
+
+
+def is_canonical(columns, starts, n_columns):
+    """Return what the core's check of sparse rows must."""
+    if starts[0] < 0 or (np.diff(starts) < 0).any() or starts[-1] > len(columns):
+        return False
+    rows = [columns[a:b] for a, b in itertools.pairwise(starts)]
+    return all((row >= 0).all() and (row < n_columns).all() and (np.diff(row) > 0).all() for row in rows)
+
+
+@pytest.mark.parametrize("n", [1, 3, 3000])  # tiles of several threads for the last
+def test_the_order_of_columns_is_checked_as_by_the_numpy_twin(n):
+    rng = np.random.default_rng(n)
+    X = sparse.random_array((n, 300), density=0.2, format="csr", rng=rng)
+    columns, starts = X.indices.astype(np.int32), X.indptr.astype(np.int64)
+    assert _core.is_canonical(columns, starts, 300)
+    verdicts = set()
+    for _ in range(60):
+        changed, k, value = columns.copy(), rng.integers(columns.size), rng.integers(-1, 301)
+        changed[k] = rng.choice([value, changed[k - 1], changed[k] + 1])
+        verdicts.add(_core.is_canonical(changed, starts, 300))
+        assert _core.is_canonical(changed, starts, 300) == is_canonical(changed, starts, 300)
+        moved, r = starts.copy(), rng.integers(n + 1)
+        moved[r] += rng.choice([-1, 1])
+        assert _core.is_canonical(columns, moved, 300) == is_canonical(columns, moved, 300)
+    assert verdicts == {True, False}
+
+
+def test_rows_without_values_have_ordered_columns():
+    assert _core.is_canonical(np.empty(0, np.int32), np.zeros(6, np.int64), 3)
+    assert not _core.is_canonical(np.empty(0, np.int32), np.array([0, 1]), 3)

@@ -52,7 +52,7 @@ template <class Value> class ReducedSearch final : public Engine {
         std::visit(
             [&]<class Rows>(const Rows &table) {
                 if (is_by_sample())
-                    map<SampleWorker<Rows>>(table, cells[0], threads, 256);
+                    map<SampleWorker<Rows>>(table, cells[0], threads, 128);
                 else
                     map<PoolWorker<Rows>>(table, cells[0], threads, 32);
             },
@@ -173,8 +173,7 @@ template <class Value> template <class Rows> class ReducedSearch<Value>::Tile {
           coordinates_(static_cast<std::size_t>(tile * engine.n_axes())),
           projected_{coordinates_.data(), tile, engine.n_axes()}, coarse_(engine.coarse_.of(projected_, tile)),
           bounds_(static_cast<std::size_t>((tile + coarse_.group()) * stride_)),
-          indices_(static_cast<std::size_t>(n_points + kSpare)), distances_(rows, engine.points_, engine.pool_.points) {
-    }
+          distances_(rows, engine.points_, engine.pool_.points) {}
 
     // Takes rows begin to end as the tile.
     void enter(std::int64_t begin, std::int64_t end) {
@@ -243,64 +242,99 @@ template <class Value> template <class Rows> class ReducedSearch<Value>::Tile {
     std::vector<float> coordinates_;
     DenseRows<float> projected_; // view of coordinates_
     GridBounds<float>::Scratch<DenseRows<float>> coarse_;
-    RawVector<float> bounds_;           // coarse bounds of the tile's rows
-    std::vector<std::int32_t> indices_; // scratch: points within a limit
+    RawVector<float> bounds_; // coarse bounds of the tile's rows
     Distances<Rows, DenseRows<Value>> distances_;
     std::int64_t k_ = 0; // the current row
 };
 
 // Searches one sample after another, each for all rows of the tile. The point with the smallest coarse bound limits how
-// far the nearest can be, and so which other points can be nearest.
+// far the nearest can be, and so which other points can be nearest. A few rows take each step together, so that the
+// levels which the next step reads are fetched meanwhile.
 template <class Value>
 template <class Rows>
 class ReducedSearch<Value>::SampleWorker : private ReducedSearch<Value>::template Tile<Rows> {
     using Base = Tile<Rows>;
-    using Base::engine_, Base::scans_, Base::indices_, Base::distances_;
+    using Base::engine_, Base::scans_, Base::distances_;
 
   public:
     SampleWorker(const ReducedSearch &engine, const Rows &rows, std::int64_t tile, CellsOut cells)
         : Base(engine, rows, tile, cells, engine.size_), t_(engine.pool_.n_partitionings),
-          squares_(static_cast<std::size_t>(engine.size_)), found_(static_cast<std::size_t>(tile * t_)) {}
+          squares_(static_cast<std::size_t>(engine.size_)), found_(static_cast<std::size_t>(tile * t_)) {
+        for (Candidates &of_row : candidates_)
+            of_row.points.resize(static_cast<std::size_t>(engine.size_ + kSpare));
+    }
 
     void operator()(std::int64_t begin, std::int64_t end) {
         Base::enter(begin, end);
         for (std::int64_t i = 0; i < t_; ++i) {
-            Base::fill(i * engine_.sample_stride(), engine_.size_);
-            for (std::int64_t k = 0; k < end - begin; ++k)
-                found_[k * t_ + i] =
-                    nearest(Base::begin_row(begin + k, k), static_cast<std::int32_t>(i * engine_.sample_stride()));
+            const auto first = static_cast<std::int32_t>(i * engine_.sample_stride());
+            Base::fill(first, engine_.size_);
+            for (std::int64_t k = 0; k < end - begin; k += kTogether) {
+                const std::int64_t n = std::min(kTogether, end - begin - k);
+                for (std::int64_t l = 0; l < n; ++l)
+                    find_closest(Base::begin_row(begin + k + l, k + l), first, candidates_[l]);
+                for (std::int64_t l = 0; l < n; ++l)
+                    add_candidates(Base::begin_row(begin + k + l, k + l), first, candidates_[l]);
+                for (std::int64_t l = 0; l < n; ++l) {
+                    Base::begin_row(begin + k + l, k + l);
+                    found_[(k + l) * t_ + i] = nearest(candidates_[l]) - first;
+                }
+            }
         }
         for (std::int64_t k = 0; k < end - begin; ++k)
             write_cells(Base::cells_, begin + k, std::span(std::as_const(found_)).subspan(k * t_, t_));
     }
 
   private:
-    // The place of the current row's nearest point in the sample whose first point is `first`. Exact distances decide
-    // if several are within the rounding error; of equal ones the first place wins.
-    std::int32_t nearest(const float *bounds, std::int32_t first) {
-        indices_.front() = first + static_cast<std::int32_t>(scans_.least_index(bounds, engine_.size_));
-        Base::measure(std::span(indices_).first(1), squares_.data());
+    static constexpr std::int64_t kTogether = 4;
+
+    // Points of a sample that may be the nearest of a row, places ascending.
+    struct Candidates {
+        std::vector<std::int32_t> points;
+        std::int64_t n = 0;
+    };
+
+    // Enters the point with the smallest of the current row's coarse bounds. first: the sample's first point.
+    void find_closest(const float *bounds, std::int32_t first, Candidates &candidates) const {
+        candidates.points.front() = first + static_cast<std::int32_t>(scans_.least_index(bounds, engine_.size_));
+        Base::prefetch(candidates.points.front());
+    }
+
+    // Replaces the closest point by all that may be as near.
+    void add_candidates(const float *bounds, std::int32_t first, Candidates &candidates) {
+        std::vector<std::int32_t> &points = candidates.points;
+        Base::measure(std::span(points).first(1), squares_.data());
         const float limit = Base::limit_of(squares_.front() + Base::width());
-        const std::int64_t n = scans_.indices_within(bounds, engine_.size_, limit, indices_.data());
-        if (n == 1)
-            return indices_.front();
-        for (std::int64_t l = 0; l < n; ++l)
-            indices_[l] += first;
-        Base::measure(std::span(indices_).first(n), squares_.data());
-        const float most = *std::min_element(squares_.begin(), squares_.begin() + n) + Base::width();
+        candidates.n = scans_.indices_within(bounds, engine_.size_, limit, points.data());
+        for (std::int64_t l = 0; l < candidates.n; ++l) {
+            points[l] += first;
+            Base::prefetch(points[l]);
+        }
+    }
+
+    // The current row's nearest candidate. Exact distances decide if several are within the rounding error; of equal
+    // ones the first place wins.
+    std::int32_t nearest(const Candidates &candidates) {
+        const std::span points = std::span(candidates.points).first(candidates.n);
+        if (points.size() == 1)
+            return points.front();
+        Base::measure(points, squares_.data());
+        const auto end = squares_.begin() + candidates.n;
+        const float most = *std::min_element(squares_.begin(), end) + Base::width();
         const auto is_open = [&](float square) { return square <= most; };
-        std::int64_t best = std::find_if(squares_.begin(), squares_.begin() + n, is_open) - squares_.begin();
-        for (std::int64_t l = best + 1; l < n; ++l)
-            if (is_open(squares_[l]) && exact(indices_[l]) < exact(indices_[best]))
+        std::int64_t best = std::find_if(squares_.begin(), end, is_open) - squares_.begin();
+        for (std::int64_t l = best + 1; l < candidates.n; ++l)
+            if (is_open(squares_[l]) && exact(points[l]) < exact(points[best]))
                 best = l;
-        return indices_[best] - first;
+        return points[best];
     }
 
     double exact(std::int32_t p) { return distances_.to(engine_.numbers_[p]); }
 
     std::int64_t t_;
-    std::vector<float> squares_;      // squared distances of candidates
-    std::vector<std::int32_t> found_; // [row][sample]: the place of the nearest point
+    std::array<Candidates, kTogether> candidates_; // by row
+    std::vector<float> squares_;                   // squared distances of candidates
+    std::vector<std::int32_t> found_;              // [row][sample]: the place of the nearest point
 };
 
 // Searches all samples at once, row by row. The points with the smallest coarse bounds come first. If there is one of
@@ -309,13 +343,14 @@ template <class Value>
 template <class Rows>
 class ReducedSearch<Value>::PoolWorker : private ReducedSearch<Value>::template Tile<Rows> {
     using Base = Tile<Rows>;
-    using Base::engine_, Base::scans_, Base::indices_, Base::distances_;
+    using Base::engine_, Base::scans_, Base::distances_;
 
   public:
     PoolWorker(const ReducedSearch &engine, const Rows &rows, std::int64_t tile, CellsOut cells)
         : Base(engine, rows, tile, cells, engine.pool_.size()), n_points_(engine.pool_.size()),
-          ordered_(indices_.size()), coarse_limits_(static_cast<std::size_t>(engine.pool_.n_partitionings)),
-          search_(engine.pool_), found_(coarse_limits_.size()) {}
+          indices_(static_cast<std::size_t>(n_points_ + kSpare)), ordered_(indices_.size()),
+          coarse_limits_(static_cast<std::size_t>(engine.pool_.n_partitionings)), search_(engine.pool_),
+          found_(coarse_limits_.size()) {}
 
     void operator()(std::int64_t begin, std::int64_t end) {
         Base::enter(begin, end);
@@ -416,6 +451,7 @@ class ReducedSearch<Value>::PoolWorker : private ReducedSearch<Value>::template 
     }
 
     std::int64_t n_points_;
+    std::vector<std::int32_t> indices_; // points within a limit
     std::vector<float> some_;           // coarse bounds of some points
     std::vector<std::int32_t> ordered_; // new points within a limit, in buckets
     std::vector<float> coarse_limits_;  // by sample: the largest coarse bound of a point that may be nearest
