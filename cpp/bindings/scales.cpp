@@ -17,6 +17,8 @@
 
 #include "common/threads.hpp"
 #include "online/adwin.hpp"
+#include "online/faded_errors.hpp"
+#include "online/scale_scores.hpp"
 #include "online/scale_weights.hpp"
 
 namespace isokern::bindings {

@@ -10,7 +10,7 @@
 #include <optional>
 #include <span>
 
-#include "online/scale_weights.hpp"
+#include "online/scale_scores.hpp"
 
 namespace isokern {
 

@@ -82,7 +82,7 @@ template <class Row, class Weight> class Features {
         return row;
     }
 
-    // Scales first, coarse to fine, then kParts partial sums over the partitionings, as in scale_weights.cpp. kScales:
+    // Scales first, coarse to fine, then kParts partial sums over the partitionings, as in scale_scorer.hpp. kScales:
     // their number, if the compiler shall know it, else 0.
     template <std::int64_t kScales> double sum_over_scales(const Row &row) const {
         const std::int64_t n_scales = kScales ? kScales : n_scales_;
