@@ -6,6 +6,8 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
@@ -201,6 +203,20 @@ def test_a_run_continues_after_stopped_cells_and_records_why_they_stopped(tmp_pa
     assert len((tmp_path / "toy" / "records.jsonl").read_text().splitlines()) == 6
     with pytest.raises(ProcessLookupError):
         os.kill(first["pid"], 0)
+
+
+def test_a_worker_ends_with_a_parent_that_was_killed():
+    code = (
+        "from isokern.experiments import Plan\nfrom isokern.experiments.worker import Worker\n"
+        "from toy_experiment import cell, measure\n"
+        "worker = Worker()\nworker._start()\nprint('started', flush=True)\n"
+        "worker.measure(measure, cell('work', 3600), Plan())"
+    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parent, **pipes) as parent:
+        assert parent.stdout.readline() == "started\n"
+        parent.kill()
+        parent.communicate(timeout=120)  # the worker has the same stderr, which ends when both have
 
 
 def test_a_lack_of_memory_is_an_error_in_one_line():

@@ -21,7 +21,7 @@ GRACE = 60.0  # CPU seconds beyond the limit: for reading data, and for measurem
 _LOOK = 0.5  # seconds between looks at the clock
 _TIMED_OUT = 124  # exit code, that of the command timeout
 
-_CODE = "from isokern.experiments.worker import serve; serve({})"
+_CODE = "from isokern.experiments.worker import serve; serve({}, {})"
 
 
 class StoppedError(Exception):
@@ -72,7 +72,7 @@ class Worker:
         self._pipe, its_end = Pipe()
         with its_end:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _CODE.format(its_end.fileno())],
+                [sys.executable, "-c", _CODE.format(its_end.fileno(), os.getpid())],
                 pass_fds=[its_end.fileno()],
                 env=os.environ
                 | dict.fromkeys(threads, str(N_THREADS))
@@ -83,8 +83,8 @@ class Worker:
         return self._process
 
 
-def serve(handle: int) -> None:
-    """Measure what is asked for through a pipe until it is closed."""
+def serve(handle: int, parent: int) -> None:
+    """Measure what a parent process asks for through a pipe until it is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which kills this process
     pipe = Connection(handle)
     while True:
@@ -93,21 +93,21 @@ def serve(handle: int) -> None:
         except EOFError:
             return
         has_ended = threading.Event()
-        threading.Thread(target=_end_process, args=(limit, has_ended), daemon=True).start()
+        threading.Thread(target=_end_process, args=(limit, parent, has_ended), daemon=True).start()
         answer = _attempt(*work)
         has_ended.set()
         pipe.send(answer)
 
 
-def _end_process(limit: float, has_ended: threading.Event) -> None:
-    """End this process, whatever it does, after so many CPU seconds, unless the event comes before.
+def _end_process(limit: float, parent: int, has_ended: threading.Event) -> None:
+    """End this process after so many CPU seconds or if its parent has ended, unless the event comes before.
 
     A timer of the system could do this, too. But while one counts CPU time, Linux updates ``time.process_time`` only
     every few milliseconds.
     """
     watch = Stopwatch()
     while not has_ended.wait(_LOOK):
-        if watch.has_passed(limit):
+        if watch.has_passed(limit) or os.getppid() != parent:
             os._exit(_TIMED_OUT)
 
 
