@@ -19,6 +19,7 @@ MOST_LEVELS = 256 if _core.instruction_set() in ("avx512vnni", "amx") else 128  
 VALUES = {
     "zeros and ones": lambda q: (q > 170).astype(float),
     "counts": lambda q: q // 30 * 1.0,
+    "seven bits": lambda q: np.where(q > 127, 127.0, q < 20),  # the largest sums of products in 16 bits
     "pixels": lambda q: q / 255,
     "single pixels": lambda q: (q / 255).astype(np.float32),
     "raw pixels": lambda q: q * 1.0,
