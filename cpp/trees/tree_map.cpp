@@ -70,13 +70,14 @@ static void check_parents(const std::int32_t *left, std::int64_t size) {
         throw std::invalid_argument("a tree's node must have one parent; got two.");
 }
 
-// Throws unless each node has points, and an inner node those of its children.
+// Throws unless each node has points, and an inner node those of its children. Without a branch, as above.
 static void check_points(const std::int32_t *left, const std::int32_t *n_points, std::int64_t size) {
     bool is_sound = true;
     for (std::int64_t k = 0; k < size; ++k) {
-        const std::int32_t *children = n_points + std::max(left[k], 0);
+        const bool is_inner = left[k] >= 0;
+        const std::int64_t child = is_inner ? left[k] : k; // a leaf's own points, which may be the last ones
         is_sound &= n_points[k] >= 1;
-        is_sound &= (left[k] < 0) | (std::int64_t{children[0]} + children[1] == n_points[k]);
+        is_sound &= !is_inner | (std::int64_t{n_points[child]} + n_points[child + is_inner] == n_points[k]);
     }
     if (!is_sound)
         throw std::invalid_argument("a tree's node must have at least one point, and its children as many in all.");
