@@ -48,18 +48,23 @@ def record(method, dataset="a9a", **others):
     return {"dataset": dataset, "source": dataset, "seed": 0, "method": method} | others
 
 
-def cells_of(*records, method="NOGD"):
-    """Return accuracy and seconds of a method on a9a as the table of batch shows them."""
+def cells_of(*records, keys=("accuracy", "seconds")):
+    """Return what the table of batch shows of NOGD on a9a."""
     shown = lines(experiments.find("batch").table(records, Plan()))
     return [
-        next(row[method] for (name, what), row in shown.items() if what == key and name.startswith("a9a"))
-        for key in ("accuracy", "seconds")
+        next(row["NOGD"] for (name, what), row in shown.items() if what == key and name.startswith("a9a"))
+        for key in keys
     ]
 
 
 def test_several_seeds_show_mean_and_range():
     runs = [record("NOGD", accuracy=0.8, seconds=1.0), record("NOGD", accuracy=0.9, seconds=3.0)]
     assert cells_of(*runs) == [".850 (.800–.900)", "2.00 (1.00–3.00)"]
+
+
+def test_several_seeds_show_the_median_of_what_was_chosen():
+    runs = [record("NOGD", chosen=psi) for psi in (4, 1024, 256)]
+    assert cells_of(*runs, keys=["psi (AdaRaker: lambda)"]) == ["256 (4–1,024)"]
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,15 @@ import csv
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from statistics import fmean
+from statistics import fmean, median_low
 from typing import Any
 
 from isokern.data import list_datasets
 from isokern.experiments import settings
 from isokern.experiments.experiment import Plan, Record, Table, is_stopped
 from isokern.experiments.plan import available
+
+_CHOICES = ("chosen", "psi", "C")  # numbers from a list, whose mean need not be in it
 
 Layout = Callable[[Sequence[Record], Plan], Table]
 Note = Callable[[Sequence[Record], Plan], list[str]]
@@ -135,11 +137,12 @@ def shown(records: Sequence[Record], key: str) -> Any:
 
 
 def with_range(records: Sequence[Record], key: str) -> Any:
-    """Return a single number as it is, and several as text: the mean with the lowest and the highest."""
+    """Return a single number as it is, and several as text: the mean, or median of choices, with both extremes."""
     values = [record[key] for record in having(records, key)]
     if len(set(values)) <= 1:
         return values[0] if values else None
-    middle, low, high = (text_of(value, key) for value in (fmean(values), min(values), max(values)))
+    average = median_low if key in _CHOICES else fmean
+    middle, low, high = (text_of(value, key) for value in (average(values), min(values), max(values)))
     return f"{middle} ({low}–{high})"
 
 
@@ -160,8 +163,8 @@ def _all_notes(
         lines.append(f"Quick scale: at most {n_train:,} training and {n_test:,} test rows of each data set.")
     if plan.n_seeds > 1:
         lines.append(
-            f"Means over {plan.n_seeds} seeds; the range is in brackets. Cells whose first seed took more than "
-            f"{settings.SEEDS_SECONDS / 60:g} minutes, with the search, or was stopped have one seed."
+            f"Means over {plan.n_seeds} seeds, of psi and C medians; the range is in brackets. Cells whose first seed "
+            f"took more than {settings.SEEDS_SECONDS / 60:g} minutes, with the search, or was stopped have one seed."
         )
     lines.append("Times are CPU seconds of one thread; the paper's are CPU seconds, too.")
     return (*lines, *(line for note in notes for line in note(records, plan)))
