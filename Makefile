@@ -65,8 +65,8 @@ fuzz: $(VENV)/.installed-test  ## read damaged and forged files for MINUTES (def
 
 # The next three build the core with flags of their own, each in a separate environment.
 CORE_TESTS := $(patsubst %,tests/test_%.py,adaraker bad_input budgets core_checks feature_map fogd golden grid inspection kernel \
-    libsvm libsvm_writing mixed nested nogd ogd one_by_one online_loop partitionings persistence_hostile rival_scaling rivals \
-    rows scaling similar_rows svc svm threads voronoi)
+    libsvm libsvm_writing mixed moments nested nogd ogd one_by_one online_loop partitionings persistence_hostile \
+    rival_scaling rivals rows scale_weights scaling similar_rows svc svm threads voronoi)
 
 # Options of the address sanitizer:
 # - No search for leaks: the interpreter leaves memory behind at its exit, and every call of the core comes from it.
