@@ -13,6 +13,7 @@
 #include <span>
 #include <utility>
 
+#include "common/raw_vector.hpp"
 #include "common/threads.hpp"
 #include "simd/products.hpp"
 #include "voronoi/axes.hpp"
@@ -84,18 +85,19 @@ template <class Value> class ChunkSearch final : public Engine {
     Frame frame_;
     double kappa_, kappa_few_;
     std::vector<float> axis_panels_, no_offsets_;
-    std::vector<float> values_;               // reduced mode: the points, centred and scaled, n x width_
-    std::vector<float> offsets_, widths_;     // by point: (1 - kappa) |z|^2 and 2 kappa |z|^2
-    std::vector<float> panels_, offsets_few_; // factors of the points, and |z'|^2 - kappa' |z|^2 (else offsets_)
-    std::vector<float> largest_squares_;      // by chunk: the largest |z|^2
+    RawVector<float> values_;             // reduced mode: the points, centred and scaled, n x width_
+    std::vector<float> offsets_, widths_; // by point: (1 - kappa) |z|^2 and 2 kappa |z|^2
+    RawVector<float> panels_;             // factors of the points
+    std::vector<float> offsets_few_;      // by point: |z'|^2 - kappa' |z|^2 (else offsets_)
+    std::vector<float> largest_squares_;  // by chunk: the largest |z|^2
     std::unique_ptr<const Chunks> chunks_;
 };
 
 // Rows, or points, centred and scaled, with their coordinates along the axes.
 template <class Value> struct ChunkSearch<Value>::Projected {
     std::int64_t width, n_axes;
-    std::vector<float> values;       // n x width: the columns, padded with zeros
-    std::vector<float> along_axes;   // n x n_axes
+    RawVector<float> values;         // n x width: the columns, padded with zeros
+    RawVector<float> along_axes;     // n x n_axes
     std::vector<float> squares;      // |x|^2; infinite if beyond float32
     std::vector<float> axes_squares; // |x'|^2
 
@@ -136,6 +138,7 @@ template <class Value> class ChunkSearch<Value>::Projector {
             projected.squares[r] = engine_.frame_.enter(row_, values);
             if (projected.squares[r] == HUGE_VALF) // it may be infinite, which a k-d tree cannot sort
                 std::fill_n(values, d, 0.0f);
+            std::fill_n(values + d, projected.width - d, 0.0f);
             for (std::int64_t j = 0; j < d; ++j)
                 packed_[j * group + r - begin] = values[j];
         }
@@ -181,7 +184,8 @@ template <class Value> void ChunkSearch<Value>::lay_out_points() {
     chunks_ = std::make_unique<const Chunks>(projected.coordinates(0), n, n_coordinates(), kChunk, 0);
     pool_.reorder(chunks_->order());
     const auto n_slots = static_cast<std::size_t>(n_panels(n) * kPanel);
-    panels_.assign(n_slots * static_cast<std::size_t>(m), 0.0f);
+    panels_.resize(n_slots * static_cast<std::size_t>(m));
+    std::fill(panels_.end() - kPanel * m, panels_.end(), 0.0f); // the last panel need not be full
     offsets_few_.assign(n_slots, 0.0f);
     offsets_.assign(n_slots, 0.0f);
     widths_.assign(n_slots, 0.0f);
