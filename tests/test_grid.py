@@ -41,6 +41,7 @@ def make_rows(kind, n, d):
 
 
 def expect_grid(grid_map, X):
+    """Assert that bytes are used for X; with more levels than every search takes, they need not be."""
     assert grid_map.is_on_grid or np.unique(X).size > MOST_LEVELS
 
 
