@@ -273,7 +273,7 @@ DOT_PRODUCT = Experiment(
             f"{settings.DOT_PRODUCT_GROWTH} times that at the smallest",
             by_ends(_judge_growth, "psi", ("IK-OGD", "learn")),
             is_of_cost=True,
-            why="The number of operations does not depend on psi, but the time rises where the weights outgrow the caches",
+            why="The operations do not depend on psi, but the time rises where the weights outgrow the caches",
         ),
     ),
     draw=lambda records: dataset_panels(having(records, "total"), 1, _draw_times),
