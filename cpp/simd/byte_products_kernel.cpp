@@ -22,6 +22,7 @@ using Bytes = __m256i;
 constexpr int kBytes = sizeof(Bytes), kLanes = kBytes / 4;
 typedef std::int32_t Sums __attribute__((vector_size(kBytes), aligned(4), may_alias));
 typedef std::int16_t ShortSums __attribute__((vector_size(kBytes), may_alias));
+typedef std::uint16_t UnsignedShorts __attribute__((vector_size(kBytes), may_alias));
 typedef float Floats __attribute__((vector_size(kBytes), aligned(4), may_alias));
 
 inline Bytes load(const void *from) {
@@ -43,45 +44,47 @@ inline void write_distances(Sums sums, std::int32_t row_offset, const std::int32
     *reinterpret_cast<Floats *>(found) = __builtin_convertvector(squares, Floats);
 }
 
-//  pairs[l] = points[2 l] values[2 l] + points[2 l + 1] values[2 l + 1]      (unsigned times signed bytes)
-//  widened[l] = sums[2 l] + sums[2 l + 1]
-//  add_products: the sum of all lanes grows by the sum of points[j] values[j]
+//  add_products: the sum of all lanes grows by sum_j points[j] values[j]      (unsigned times signed bytes)
 #if defined(__AVX512VNNI__)
 // Inline assembly, because GCC 12 adds needless register moves around the intrinsic.
 inline void add_products(Sums &sums, Bytes points, Bytes values) {
     __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(points), "v"(values));
 }
-#elif defined(__AVX512F__)
-constexpr std::int64_t kSteps = kFewSteps, kGroup = 8, kTogether = 2;
+#else
+constexpr std::int64_t kSteps = kFewSteps;
 
-inline ShortSums pairs(Bytes points, Bytes values) {
+//  byte_pairs, pairs: found[l] = points[2 l] values[2 l] + points[2 l + 1] values[2 l + 1]      of bytes in 16 bits, of
+//  16 bits in 32
+#if defined(__AVX512F__)
+constexpr std::int64_t kGroup = 8, kTogether = 2;
+
+inline ShortSums byte_pairs(Bytes points, Bytes values) {
     return reinterpret_cast<ShortSums>(_mm512_maddubs_epi16(points, values));
 }
-inline Sums widened(ShortSums sums) {
-    return reinterpret_cast<Sums>(_mm512_madd_epi16(reinterpret_cast<Bytes>(sums), _mm512_set1_epi16(1)));
-}
-inline Sums multiply_half(__m256i points, __m256i values) {
-    return reinterpret_cast<Sums>(_mm512_madd_epi16(_mm512_cvtepu8_epi16(points), _mm512_cvtepi8_epi16(values)));
-}
-inline void add_products(Sums &sums, Bytes points, Bytes values) {
-    sums += multiply_half(_mm512_castsi512_si256(points), _mm512_castsi512_si256(values)) +
-            multiply_half(_mm512_extracti64x4_epi64(points, 1), _mm512_extracti64x4_epi64(values, 1));
+inline Sums pairs(ShortSums points, ShortSums values) {
+    return reinterpret_cast<Sums>(_mm512_madd_epi16(reinterpret_cast<Bytes>(points), reinterpret_cast<Bytes>(values)));
 }
 #else
-constexpr std::int64_t kSteps = kFewSteps, kGroup = 4, kTogether = 1;
+constexpr std::int64_t kGroup = 4, kTogether = 1;
 
-inline ShortSums pairs(Bytes points, Bytes values) {
+inline ShortSums byte_pairs(Bytes points, Bytes values) {
     return reinterpret_cast<ShortSums>(_mm256_maddubs_epi16(points, values));
 }
-inline Sums widened(ShortSums sums) {
-    return reinterpret_cast<Sums>(_mm256_madd_epi16(reinterpret_cast<Bytes>(sums), _mm256_set1_epi16(1)));
+inline Sums pairs(ShortSums points, ShortSums values) {
+    return reinterpret_cast<Sums>(_mm256_madd_epi16(reinterpret_cast<Bytes>(points), reinterpret_cast<Bytes>(values)));
 }
-inline Sums multiply_half(__m128i points, __m128i values) {
-    return reinterpret_cast<Sums>(_mm256_madd_epi16(_mm256_cvtepu8_epi16(points), _mm256_cvtepi8_epi16(values)));
-}
+#endif
+
+//  widened[l] = sums[2 l] + sums[2 l + 1]
+inline Sums widened(ShortSums sums) { return pairs(sums, ShortSums{} + 1); }
+
+// Even bytes, then odd ones, each widened to 16 bits in its place.
 inline void add_products(Sums &sums, Bytes points, Bytes values) {
-    sums += multiply_half(_mm256_castsi256_si128(points), _mm256_castsi256_si128(values)) +
-            multiply_half(_mm256_extracti128_si256(points, 1), _mm256_extracti128_si256(values, 1));
+    const auto unsigned_points = reinterpret_cast<UnsignedShorts>(points);
+    const auto even = reinterpret_cast<ShortSums>(unsigned_points & 255);
+    const auto odd = reinterpret_cast<ShortSums>(unsigned_points >> 8);
+    const auto signed_values = reinterpret_cast<ShortSums>(values);
+    sums += pairs(even, signed_values << 8 >> 8) + pairs(odd, signed_values >> 8);
 }
 #endif
 
@@ -248,7 +251,7 @@ void multiply_bytes(const std::int8_t *rows, const std::int32_t *row_offsets, st
                 const Bytes value = quad_of(rows + g * width, q);
 #pragma GCC unroll 16
                 for (int v = 0; v < kAll; ++v)
-                    few[g][v] += pairs(points[v], value);
+                    few[g][v] += byte_pairs(points[v], value);
             }
         }
 #pragma GCC unroll 16
