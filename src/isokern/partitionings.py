@@ -306,7 +306,9 @@ class VoronoiCells(Part):
 
 def voronoi_map(points: CoreRows, samples: NDArray[np.int32], sizes: Sequence[int]) -> _core.VoronoiMap:
     """Return the core's map of rows to the nearest of the first ``sizes[k]`` points of each sample, for all k."""
-    return _core.VoronoiMap(points, samples, sizes, functools.partial(principal_axes, points, samples.shape[1]))
+    # Two engines may ask for the axes.
+    axes = functools.cache(functools.partial(principal_axes, points, samples.shape[1]))
+    return _core.VoronoiMap(points, samples, sizes, axes)
 
 
 def check_points(points: CoreRows, n_bytes_more: int = 0) -> None:
