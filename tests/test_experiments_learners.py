@@ -6,6 +6,7 @@ test_experiments.py compares the tables of all experiments with those in the doc
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -82,6 +83,13 @@ def test_generated_sets_are_measured_at_full_scale_only_and_without_a_search():
     assert set(settings.GENERATED).isdisjoint(available(Plan(), settings.BATCH_DATASETS))
     cell = {"dataset": "epsilon-generated", "seed": 0}
     assert choose("IK_a-OGD", None, None, Plan(scale="full"), cell) == ({"n_cells": settings.GENERATED_CELLS}, {})
+
+
+def test_generated_sets_have_one_seed(monkeypatch):
+    names = ("a9a", "epsilon-generated")
+    monkeypatch.setattr("isokern.experiments.plan.available", lambda plan, datasets: dict(zip(names, names, strict=True)))
+    cells = Counter(cell["dataset"] for cell in BATCH.cells(Plan(scale="full", n_seeds=3)))
+    assert cells == {"a9a": 3 * len(METHODS), "epsilon-generated": len(METHODS)}
 
 
 def test_generated_sets_count_for_claims_about_costs_only():

@@ -81,15 +81,21 @@ def grid(
 ) -> Callable[[Plan], list[Cell]]:
     """Return a function of a plan that lists a cell for each available data set, seed and combination of the axes.
 
+    Generated data sets have one seed, because only their times count.
     At full scale, ``search`` marks cells with how their parameters are chosen, so that the records of cells for which
     this has changed do not count any more.
     """
 
     def cells(plan: Plan) -> list[Cell]:
-        found: list[Cell] = [{"seed": seed} for seed in range(n_seeds or plan.n_seeds)]
+        seeds = range(n_seeds or plan.n_seeds)
+        found: list[Cell] = [{"seed": seed} for seed in seeds]
         if datasets:
             sources = {name: source for name, source in available(plan, datasets).items() if source is not None}
-            found = [{"dataset": name, "source": sources[name]} | cell for name in sources for cell in found]
+            found = [
+                {"dataset": name, "source": source, "seed": seed}
+                for name, source in sources.items()
+                for seed in (seeds[:1] if name in GENERATED else seeds)
+            ]
         for name, axis in axes.items():
             values = axis[plan.scale] if isinstance(axis, Mapping) else axis
             found = [cell | {name: value} for cell in found for value in values]

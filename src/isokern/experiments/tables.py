@@ -178,8 +178,8 @@ def stand_in_notes(plan: Plan, datasets: tuple[str, ...]) -> list[str]:
         if source in settings.GENERATED:
             papers = name.removesuffix("-generated")
             lines.append(
-                f"{name} is generated, with the size of {papers}: its times count, its accuracies say nothing about "
-                f"{papers}. {described[source]}"
+                f"{name} is generated, with the size of {papers}: its times, from one seed, count; its accuracies say "
+                f"nothing about {papers}. {described[source]}"
             )
         elif source not in (None, name):
             lines.append(f"{label(name, source)} is not the paper's file: {described[source]}")
