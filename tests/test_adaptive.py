@@ -12,10 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 import isokern
 import reference
-from isokern import AdaptiveIKClassifier, AdaptiveIKRegressor, _core
+from isokern import AdaptiveIKClassifier, AdaptiveIKRegressor, FOGDClassifier, _core
 from isokern.adaptive_trees import AdaptiveTrees, scaled_cells
 from isokern.learners import ladder as ladders
 from isokern.learners import renewing
@@ -24,7 +25,7 @@ from isokern.learners.ladder import Ladder
 from isokern.learners.recent import RecentRows
 from isokern.learners.warm_up import Batch
 from isokern.partitionings import IsolationTrees
-from learning import every, feed, make_rows, make_stream, signs
+from learning import every, feed, is_unfitted, make_rows, make_stream, signs
 from test_interrupts import interrupted, plain, state_of
 
 SMALL = {"n_partitionings": 6, "random_state": 0}
@@ -398,10 +399,16 @@ def test_a_file_without_rows_predicts_the_same_and_learns_on(tmp_path):
     assert without.score(X, y) > 0.7
 
 
-def test_a_warm_up_cannot_be_saved_without_its_rows(tmp_path):
-    model = AdaptiveIKClassifier(**SMALL).partial_fit(*make_rows(5))
+@pytest.mark.parametrize("model", [AdaptiveIKClassifier(**SMALL), FOGDClassifier(gamma="data")])
+def test_a_warm_up_cannot_be_saved_without_its_rows(model, tmp_path):
+    model = clone(model).partial_fit(*make_rows(5))
     with pytest.raises(ValueError, match="buffer must be True"):
         isokern.save(model, tmp_path / "model", buffer=False)
+
+
+def test_an_unfitted_learner_has_no_rows_to_leave_out(tmp_path):
+    isokern.save(AdaptiveIKClassifier(**SMALL), tmp_path / "model", buffer=False)
+    assert is_unfitted(isokern.load(tmp_path / "model"))
 
 
 def test_an_interrupted_stream_goes_on_as_if_nothing_had_happened():

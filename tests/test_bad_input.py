@@ -47,6 +47,7 @@ CLASS_WEIGHTS = 'None, "balanced" or a dict of numbers of at least 0'
 BELOW_RATE = "at least 0 and below 1 / learning_rate"
 BUDGETED = partial(OGDClassifier, budget=20)
 RIVALS = (OGDClassifier, NOGDClassifier, FOGDClassifier, AdaRakerClassifier)
+AVERAGING = (IKOGDClassifier, *RIVALS[:3])
 BAD_PARAMETERS = [
     *[
         (learner, name, rule, values)
@@ -70,6 +71,8 @@ BAD_PARAMETERS = [
     (IKOGDClassifier, "class_weight", CLASS_WEIGHTS, ["equal", 2.0]),
     (IKOGDClassifier, "class_weight", CLASS_WEIGHTS, [{0: value} for value in (-1.0, np.nan, np.inf, "heavy", None)]),
     (IKOGDRegressor, "loss", '"squared", "huber", "epsilon_insensitive" or "quantile"', ["hinge"]),
+    *[(learner, "average", "True or False", ["auto", None]) for learner in AVERAGING],
+    *[(IKOGDClassifier, name, "True or False", ["no"]) for name in ("shuffle", "growth")],
     (IKOGDRegressor, "average", 'True, False or "auto"', ["yes", None]),
     (IKOGDRegressor, "linear", 'True, False or "auto"', ["yes"]),
     (IKOGDRegressor, "max_model_size", "None or a positive integer", [0, 2.5]),
@@ -84,6 +87,7 @@ BAD_PARAMETERS = [
     (IKSVC, "C", '"auto" or a positive number', [0.0, np.inf, "1"]),
     (IKSVC, "linear", 'True, False or "auto"', ["yes", None]),
     (IKSVC, "probability", "True or False", ["yes"]),
+    (IKSVC, "fit_intercept", "True or False", [None]),
     (IKSVC, "loss", '"squared_hinge" or "hinge"', ["logistic"]),
     (IKSVC, "class_weight", CLASS_WEIGHTS, ["equal", {0: -1.0}]),
     (IKSVC, "intercept_scaling", r"a positive number of at most 1e\+100", [0.0, 1e200]),
@@ -96,6 +100,7 @@ BAD_PARAMETERS = [
         for name, rule, values in [
             ("learning_rate", POSITIVE, [0, "auto"]),
             ("n_passes", COUNT, [0]),
+            ("shuffle", "True or False", ["yes", None]),
             ("class_weight", CLASS_WEIGHTS, ["even", {0: -1}]),
             ("scale", SCALES, ["max", 1]),
             ("n_initial", "None or an integer of at least 2", [1]),
@@ -204,10 +209,10 @@ BAD_ROWS = {
     "no y": (lambda X, y, w: (X, None), "requires y to be passed, but the target y is None"),
     "too few y": (lambda X, y, w: (X, y[:-1]), "inconsistent numbers of samples"),
     "a negative weight": (lambda X, y, w: (X, y, spoiled(w, -1.0)), "(?i)negative"),
-    "weights of zero": (lambda X, y, w: (X, y, 0 * w), "(?i)zero"),
     "a weight of NaN": (lambda X, y, w: (X, y, spoiled(w, np.nan)), "NaN"),
     "too few weights": (lambda X, y, w: (X, y, w[1:]), "sample_weight"),
 }
+ONLY_FOR_FIT = {"weights of zero": (lambda X, y, w: (X, y, 0 * w), "(?i)zero")}
 BAD_FOR_RIVALS = {
     "NaN": (lambda X, y, w: (spoiled(X, np.nan), y), r"^X must be finite; got NaN in column 1, first in row 19\."),
     "words": (lambda X, y, w: (spoiled(X.astype(object), "a"), y), "^X must (hold numbers|be a number in column 1)"),
@@ -243,7 +248,7 @@ def rejections(rows, learners, method, stages=tuple(STAGES)):
 @pytest.mark.parametrize(
     ("learner", "method", "n_before", "spoil", "message"),
     [
-        *rejections(BAD_ROWS, BATCH | IKOGD | FEW_RIVALS, "fit"),
+        *rejections(BAD_ROWS | ONLY_FOR_FIT, BATCH | IKOGD | FEW_RIVALS, "fit"),
         *rejections(BAD_ROWS, IKOGD | FEW_RIVALS, "partial_fit"),
         *rejections(BAD_FOR_RIVALS, FEW_RIVALS, "fit"),
         *rejections(BAD_FOR_RIVALS, FEW_RIVALS, "partial_fit"),
@@ -389,7 +394,6 @@ def test_invalid_cells_are_neither_scored_nor_learned(learner, spoil):
 BAD_CELL_CALLS = {
     "no rows": (lambda cells, y: (cells[:0], y[:0]), "cells must have at least 1 row; got 0"),
     "too few labels": (lambda cells, y: (cells, y[1:]), "inconsistent numbers of samples"),
-    "zero weights": (lambda cells, y: (cells, y, 0.0 * y), "(?i)zero"),
 }
 
 

@@ -87,7 +87,9 @@ def test_generated_sets_are_measured_at_full_scale_only_and_without_a_search():
 
 def test_generated_sets_have_one_seed(monkeypatch):
     names = ("a9a", "epsilon-generated")
-    monkeypatch.setattr("isokern.experiments.plan.available", lambda plan, datasets: dict(zip(names, names, strict=True)))
+    monkeypatch.setattr(
+        "isokern.experiments.plan.available", lambda plan, datasets: dict(zip(names, names, strict=True))
+    )
     cells = Counter(cell["dataset"] for cell in BATCH.cells(Plan(scale="full", n_seeds=3)))
     assert cells == {"a9a": 3 * len(METHODS), "epsilon-generated": len(METHODS)}
 

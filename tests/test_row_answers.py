@@ -215,3 +215,40 @@ def test_several_outputs_are_answered_together():
     model = IKOGDRegressor(**SMALL).partial_fit(X[:100], y[:100])
     expected = model.predict(X[100:101])
     assert np.array_equal(model.partial_fit_predict(X[100:], y[100:])[:1], expected)
+
+
+# Invalid rows
+
+BAD = {
+    "label of another type": (X, ["a", None, 1, "b"], None),
+    "label of the wrong type": (X, [0, None, "a", 1], None),
+    "infinite row": (np.where(np.arange(150)[:, None] == 3, np.inf, X), [0, 1, None, 1], None),
+    "NaN as weight": (X, [0, 1, None, 1], [1.0, 1.0, 1.0, np.nan]),
+    "too few weights": (X, [0, 1, None, 1], [1.0, 1.0, 1.0]),
+}
+
+
+@every("rows", BAD)
+@pytest.mark.parametrize("n_before", [0, 60])
+def test_a_call_with_an_invalid_row_learns_none(rows, n_before):
+    model, (table, y, weights) = IKOGDClassifier(**SMALL), rows
+    if n_before:
+        model.partial_fit(X[:n_before], Y[:n_before])
+    before = state_of(model)
+    with pytest.raises(ValueError, match=r"^(y must|X must be finite|sample_weight|Input sample_weight contains NaN)"):
+        model.partial_fit_predict(table[:4], y, sample_weight=weights)
+    assert state_of(model) == before
+
+
+def test_a_call_with_an_infinite_target_learns_none():
+    model = IKOGDRegressor(**SMALL).partial_fit(X, NUMBERS)
+    before = state_of(model)
+    with pytest.raises(ValueError, match=r"^y must be finite"):
+        model.partial_fit_predict(X[:3], [1.0, np.nan, np.inf])
+    assert state_of(model) == before
+
+
+def test_a_mixture_of_text_and_numbers_is_refused_as_partial_fit_does():
+    for method in ("partial_fit", "partial_fit_predict"):
+        with pytest.raises(ValueError, match=r"^y must be all numbers or all text"):
+            getattr(IKOGDClassifier(**SMALL), method)(X[:2], ["a", 1])

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.base import clone
 
-from isokern import IKOGDClassifier, IKOGDRegressor, IsolationKernel
+from isokern import AdaptiveIKClassifier, IKOGDClassifier, IKOGDRegressor, IsolationKernel
 from learning import (
     BUFFERED,
     LOSSES,
+    ONLINE,
     PAPER,
     SMALL,
     answers,
@@ -23,6 +25,8 @@ from learning import (
     same_model,
     stream_learner,
 )
+
+FEW_TREES = {"n_partitionings": 6, "random_state": 0}
 
 CASES = {
     "default": (IKOGDClassifier, {}),
@@ -47,6 +51,16 @@ def test_weights_do_not_depend_on_how_a_stream_is_split(case, sizes, n_classes):
     assert same_model(whole, parts)
     if learner is IKOGDClassifier:
         assert np.array_equal(whole.predict_proba(X), parts.predict_proba(X))
+
+
+@every("learner", ONLINE | {"growing": IKOGDClassifier(**FEW_TREES), "adaptive": AdaptiveIKClassifier(**FEW_TREES)})
+def test_rows_of_weight_zero_may_come_alone(learner):
+    X, y, weights = make_stream(100)
+    weights[np.r_[:3, 50:55, 99]] = 0.0
+    whole, rows = (feed(clone(learner), sizes, X, y, weights) for sizes in ([], [1] * 100))
+    assert np.array_equal(answers(whole, X), answers(rows, X))
+    assert np.isfinite(answers(whole, X)).all()
+    assert (whole.n_support_, whole.n_rows_seen_) == (rows.n_support_, rows.n_rows_seen_)
 
 
 # Warm-up

@@ -100,7 +100,11 @@ def save(model: Any, path: Path, *, buffer: bool = True) -> None:
     """
     if type(model) not in SAVED:
         raise TypeError(f"model must be an estimator of isokern; got {_name(model)}. Use joblib.dump for others.")
-    write_file(path, model.without_rows() if not buffer and hasattr(model, "without_rows") else model)
+    if not buffer and hasattr(model, "warm_up_"):
+        raise ValueError("buffer must be True before the warm-up is over, because there are only buffered rows yet.")
+    if not buffer and hasattr(model, "learned_"):
+        model = model.without_rows()
+    write_file(path, model)
 
 
 def load(path: Path) -> Any:

@@ -51,7 +51,7 @@ def sync_folder(folder: Path) -> None:
 
 def new_file_mode() -> int:
     """Return the permissions of a new file."""
-    mask = os.umask(0)  # the only way to read it is to set it
+    mask = os.umask(0o077)  # reading it means setting it; the strictest one is safe meanwhile
     os.umask(mask)
     return 0o666 & ~mask
 

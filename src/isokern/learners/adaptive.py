@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import _num_samples
 
 from isokern.checks import all_or_nothing
 from isokern.learners.classes import ClassBook
@@ -12,6 +14,7 @@ from isokern.learners.classifier import IKOGDClassifier
 from isokern.learners.commits import one_at_a_time
 from isokern.learners.regressor import IKOGDRegressor
 from isokern.learners.renewing import Renewing
+from isokern.learners.targets import read_all_weights
 
 
 class AdaptiveIKClassifier(Renewing, IKOGDClassifier):
@@ -108,6 +111,7 @@ class AdaptiveIKClassifier(Renewing, IKOGDClassifier):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, then learn the rows in order, in one pass; see :meth:`IKOGDClassifier.fit`."""
         self.check_parameters()
+        read_all_weights(sample_weight, np.empty(_num_samples(X)))
         self.forget()
         self.partial_fit(X, y, sample_weight=sample_weight)
         ClassBook.of_all(self.classes_, takes_new=True)  # raises unless there are two
@@ -179,5 +183,6 @@ class AdaptiveIKRegressor(Renewing, IKOGDRegressor):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, then learn the rows in order, in one pass; see :meth:`IKOGDRegressor.fit`."""
         self.check_parameters()
+        read_all_weights(sample_weight, np.empty(_num_samples(X)))
         self.forget()
         return self.partial_fit(X, y, sample_weight=sample_weight)

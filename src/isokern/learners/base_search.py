@@ -17,7 +17,7 @@ from isokern.feature_map import IsolationKernel
 from isokern.forest import Forest
 from isokern.learners.folds import Folds, Rows, split_rows, table_of_results
 from isokern.learners.kernel_source import draw_seed
-from isokern.learners.targets import read_weights
+from isokern.learners.targets import read_all_weights
 from isokern.notebooks import repr_html, repr_mimebundle
 from isokern.partitionings import is_tree
 from isokern.parts import need
@@ -53,7 +53,7 @@ class BaseSearch(BaseEstimator):
         base, sizes, rates = self._base(), _listed(self.n_cells), _listed(self.learning_rate)
         self._check_candidates(base, sizes, rates)
         table = read_rows(self, X, reset=True)
-        rows = Rows(indexable(X)[0], table, self._read_targets(y, table), read_weights(sample_weight, table))
+        rows = Rows(indexable(X)[0], table, self._read_targets(y, table), read_all_weights(sample_weight, table))
         base.set_params(random_state=draw_seed(check_random_state(self.random_state)), verbose=0)
         base.n_features_in_, base.is_categorical_ = self.n_features_in_, self.is_categorical_
         if hasattr(self, "feature_names_in_"):

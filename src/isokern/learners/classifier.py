@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -29,7 +30,7 @@ from isokern.learners.parameters import check_class_weight
 from isokern.learners.race import Race
 from isokern.learners.row_answers import ClassAnswers, labelled_runs
 from isokern.learners.steps import CLASSIFIER_LOSSES, Steps
-from isokern.learners.targets import Weights, pass_orders, read_labels, read_weights
+from isokern.learners.targets import Weights, pass_orders, read_all_weights, read_labels, read_weights
 from isokern.learners.warm_up import Batch, WarmUp
 from isokern.parts import need
 from isokern.progress import Bar
@@ -260,7 +261,7 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         """
         self.check_parameters()
         table = read_rows(self, X, reset=True, kernel=KernelSource(self).kernel)
-        labels, weights = read_labels(self, y, table), read_weights(sample_weight, table)
+        labels, weights = read_labels(self, y, table), read_all_weights(sample_weight, table)
         rng = check_random_state(self.random_state)
         self._begin_on(table, labels, ClassBook.of_all(labels, takes_new=True), rng, fade=1.0)
         self.learn_passes(self._mapped(table), labels, weights, rng)
@@ -335,16 +336,26 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         self.check_parameters()
         check_method(self, method)
         answers = ClassAnswers(method, self.loss)
-        for rows, labels, weights in labelled_runs(X, y, sample_weight):
+        for rows, labels, weights in labelled_runs(X, y, sample_weight, partial(self._read_ahead, classes)):
             if labels is not None:
                 batch, has_new = self._read(rows, labels, classes, weights, answers)
                 self._learn_stream(batch, has_new=has_new, answers=answers)
             elif self._is_begun:
-                answers.add_answers(self.classes_, np.asarray(getattr(self, method)(rows)))
+                answers.add_answers(self.classes_, engine_of(rows).to_host(getattr(self, method)(rows)))
             else:
-                answers.add_early(self._n_early(rows))
+                answers.add_early(self._n_valid(rows))
         joined = answers.joined(self.classes_ if self._is_begun else given_classes(self, classes))
         return joined if method == "predict" else engine_of(X).to_library(joined, X)
+
+    def _read_ahead(self, classes: Any, X: Any, labels: NDArray[Any]) -> NDArray[Any]:
+        """Return the labels of some of the rows; raise if any row or label is invalid. Nothing changes."""
+        self._n_valid(X)
+        if not len(labels):
+            return labels
+        labels = read_labels(self, labels, labels)
+        book = self._book if self._is_begun else ClassBook.of(labels, classes, takes_new=True)
+        book.meet(labels, classes)
+        return labels
 
     @all_or_nothing
     def _read(self, X: Any, y: Any, classes: Any, sample_weight: Any, answers: Any = None) -> tuple[Batch, bool]:
@@ -400,7 +411,7 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         else:
             book = held.book.meet(batch.targets, classes)
         if answers is not None and n_initial > 0:
-            before = held.joined().targets if held.n else batch.targets[:0]
+            before = held.targets if held.n else batch.targets[:0]
             answers.add_majority(book, batch.targets, before, min(n_initial - held.n, len(batch.targets)))
         if held.n + len(batch.targets) < n_initial:
             self.warm_up_ = held.holding(batch, book)
@@ -609,7 +620,7 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
 
     def _frequencies(self) -> NDArray[np.int64]:
         """Return the number of buffered rows of each class."""
-        return self._book.frequencies(self._book.numbers(self.warm_up_.joined().targets))
+        return self._book.frequencies(self._book.numbers(self.warm_up_.targets))
 
     # -- checks
 

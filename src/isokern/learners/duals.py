@@ -54,7 +54,7 @@ class KernelDual(Part):
             support, self.machine = self.support(), self._new_machine()
             self.machine.add(*support)
         for rows, part, weights, out in learning_blocks(table, targets, factors, scores):
-            self.machine.learn(rows, part, weights, rule, self.clock, self.n_jobs, bool(self.average), out)
+            self.machine.learn(rows, part, weights, rule, self.clock, self.n_jobs, self.average, out)
         self.size = self.machine.size
 
     def score(self, table: Any, threads: int) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from isokern.checks import n_threads, private
 from isokern.kernels import check_gamma, gamma_from_data
 from isokern.learners.clock import Clock
 from isokern.learners.linear import LinearModel, Scores, project, random_directions
-from isokern.learners.parameters import check_choice, check_integer
+from isokern.learners.parameters import check_choice, check_flag, check_integer
 from isokern.learners.rival import RivalClassifier
 from isokern.learners.targets import Weights
 from isokern.parts import Part, need, need_array
@@ -111,7 +111,7 @@ class FOGDClassifier(RivalClassifier):
         else:
             frequencies = np.sqrt(2 * self.gamma_) * rng.standard_normal(shape)
         values = np.zeros((2 * self.n_frequencies, self.class_book_.n_columns))
-        linear = LinearModel.begun(values, average=self.average)
+        linear = LinearModel.begun(values, average=bool(self.average))
         return FourierModel(np.ascontiguousarray(frequencies), linear, n_threads(self.n_jobs))
 
     def check_parameters(self) -> None:
@@ -119,6 +119,7 @@ class FOGDClassifier(RivalClassifier):
         super().check_parameters()
         check_choice(self, "kernel", ("gaussian", "laplacian"))
         check_gamma(self.gamma)
+        check_flag(self, "average")
         check_integer(self, "n_frequencies", at_least=1)
         check_choice(self, "features", ("plain", "orthogonal"))
         if self.features == "orthogonal" and self.kernel != "gaussian":

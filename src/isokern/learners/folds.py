@@ -22,7 +22,7 @@ from isokern.feature_map import IsolationKernel
 from isokern.fitted_map import LateMap
 from isokern.learners.kernel_source import KernelSource
 from isokern.learners.nested import can_share, nested_cells
-from isokern.learners.targets import Weights, read_weights, some
+from isokern.learners.targets import Weights, read_all_weights, some
 from isokern.progress import Bar
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
@@ -167,7 +167,7 @@ class Folds:
         """Return a model per learning rate, fitted to the training rows of a fold, and the cells of its test rows."""
         kernel, cells, test = make_part()
         targets = self._rows.targets[train]
-        weights = read_weights(some(self._rows.weights, train), targets)
+        weights = read_all_weights(some(self._rows.weights, train), targets)
         models = []
         for rate in rates:
             model = copy.copy(self._base).set_params(n_cells=kernel.n_cells, learning_rate=rate)

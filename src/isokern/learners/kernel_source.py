@@ -53,11 +53,6 @@ class KernelSource(NamedTuple):
         return kernel if kernel is not None and hasattr(kernel, "map_") else None
 
     @property
-    def scale(self) -> str | None:
-        """Scaling to learn with the map."""
-        return None if self.fitted is not None else (self.kernel or self.learner).scale
-
-    @property
     def has_trees(self) -> bool:
         """Whether the kernel consists of isolation trees, which take categories and missing values."""
         return is_tree(getattr(self.kernel or self.learner, "partitioning", None))

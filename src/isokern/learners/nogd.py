@@ -15,7 +15,7 @@ from isokern.kernels import NamedKernel, check_kernel, choose_kernel
 from isokern.learners.clock import Clock
 from isokern.learners.duals import KernelDual
 from isokern.learners.linear import LinearModel, Scores, project
-from isokern.learners.parameters import check_integer
+from isokern.learners.parameters import check_flag, check_integer
 from isokern.learners.rival import RivalClassifier
 from isokern.learners.targets import Weights, some
 from isokern.partitionings import check_points
@@ -109,7 +109,7 @@ class NOGDClassifier(RivalClassifier):
         first = KernelDual(kernel, self.n_features_in_, self.class_book_.n_columns, n_threads(self.n_jobs))
         rank = 1.0 if self.rank is None else self.rank
         rank = int(rank) if is_integer(rank, at_least=1) else max(1, round(rank * self.n_landmarks))
-        return NystromModel(first, self.n_landmarks, rank, self.average)
+        return NystromModel(first, self.n_landmarks, rank, bool(self.average))
 
     def check_parameters(self) -> None:
         """Raise ValueError if a parameter is invalid."""
@@ -117,6 +117,7 @@ class NOGDClassifier(RivalClassifier):
             raise ValueError(f"kernel must be a name for NOGD; got {self.kernel!r}.")
         super().check_parameters()
         check_kernel(self.kernel, self.gamma, self.n_cells, self.coef0, self.degree)
+        check_flag(self, "average")
         check_integer(self, "n_landmarks", at_least=1)
         is_fraction = is_number(self.rank) and 0 < self.rank <= 1
         if not (self.rank is None or is_fraction or is_integer(self.rank, at_least=1)):

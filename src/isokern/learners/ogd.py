@@ -13,7 +13,7 @@ from isokern.kernels import NamedKernel, check_kernel, choose_kernel
 from isokern.learners.budgets import BUDGETS, Budget
 from isokern.learners.duals import BudgetedDual, KernelDual
 from isokern.learners.kernel_source import KernelSource, share_starts, unwrapped
-from isokern.learners.parameters import check_choice
+from isokern.learners.parameters import check_choice, check_flag
 from isokern.learners.rival import RivalClassifier
 from isokern.learners.steps import check_shrinkage
 from isokern.learners.weights import SupportVectors
@@ -156,7 +156,7 @@ class OGDClassifier(RivalClassifier):
             return SupportVectors.none(fitted.starts, n_columns, fitted.cell_dtype, average=self.average)
         kernel = choose_kernel(self, self._mapped(table), rng, normalised=self.budget is not None)
         if self.budget is None and isinstance(kernel, NamedKernel):
-            return KernelDual(kernel, self.n_features_in_, n_columns, threads, self.average)
+            return KernelDual(kernel, self.n_features_in_, n_columns, threads, bool(self.average))
         make = Budget if self.budget is None else BUDGETS[self.strategy]
         generators = np.random.default_rng(int(rng.randint(2**31 - 1))).spawn(n_columns)
         size = self.budget if self.budget is not None else 0
@@ -195,6 +195,7 @@ class OGDClassifier(RivalClassifier):
             raise ValueError(f"scale must be None for an IsolationKernel, which has its own; got {self.scale!r}.")
         check_shrinkage(self.shrinkage, self.learning_rate)
         check_choice(self, "strategy", BUDGETS)
+        check_flag(self, "average")
         if self.average and (self.budget is not None or self._is_custom_kernel()):
             raise ValueError("average must be False with a budget or a custom kernel; got True.")
         if self.budget is None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from isokern.arrays import ForeignRows, is_foreign
@@ -27,7 +28,7 @@ from isokern.learners.features import Features
 from isokern.learners.growth import FIRST_ROWS, MOST_CELLS, FirstRows, Growth, Heirs, first_cells
 from isokern.learners.kernel_source import REFITTED, KernelSource, check_same_map, draw_seed, share_starts
 from isokern.learners.linear_term import LinearTerm
-from isokern.learners.parameters import check_n_initial
+from isokern.learners.parameters import check_flag, check_n_initial
 from isokern.learners.steps import check_cell_steps, is_open
 from isokern.learners.warm_up import Batch, WarmUp
 from isokern.notebooks import repr_html, repr_mimebundle
@@ -140,10 +141,12 @@ class OnCells:
         """Whether a row has been learned or buffered."""
         return hasattr(self, "n_features_in_")
 
-    def _n_early(self, X: Any) -> int:
-        """Return the number of rows that come before any label; they are checked, and change nothing."""
-        kernel = KernelSource(self).kernel
-        return int(read_rows(private(self), X, reset=True, min_rows=1, kernel=kernel).shape[0])
+    def _n_valid(self, X: Any) -> int:
+        """Return the number of rows of a stream; raise if one is invalid. Nothing is learned from them."""
+        if isinstance(X, Features):
+            return len(X)
+        kernel = None if self._is_begun else KernelSource(self).kernel
+        return int(read_rows(private(self), X, reset=not self._is_begun, min_rows=1, kernel=kernel).shape[0])
 
     @property
     def _n_initial(self) -> int:
@@ -354,10 +357,6 @@ class OnCells:
 
     def without_rows(self) -> Any:
         """Return a copy that holds no rows of a stream: its map has stopped growing."""
-        if not hasattr(self, "learned_"):
-            raise ValueError(
-                "buffer must be True before the warm-up is over, because there are only buffered rows yet."
-            )
         copied = private(self)
         copied.growth_ = None
         return copied
@@ -370,8 +369,10 @@ class OnCells:
         check_verbose(self.verbose)
         check_cell_steps(self, losses)
         check_n_initial(self.n_initial)
-        if self.linear not in (True, False, "auto"):
-            raise ValueError(f'linear must be True, False or "auto"; got {self.linear!r}.')
+        check_flag(self, "linear", may_be_auto=True)
+        check_flag(self, "average", may_be_auto=isinstance(self, RegressorMixin))
+        for name in ("shuffle", "growth"):
+            check_flag(self, name)
         if not (self.max_model_size is None or is_integer(self.max_model_size, at_least=1)):
             raise ValueError(f"max_model_size must be None or a positive integer; got {self.max_model_size!r}.")
         is_averaged = self.average != "auto" and self.average

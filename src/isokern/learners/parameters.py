@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from isokern.checks import is_integer, is_number, one_of
 from isokern.learners.targets import LARGEST
 
@@ -24,11 +26,12 @@ def check_integer(estimator: Any, name: str, *, at_least: int) -> None:
         raise ValueError(f"{name} must be an integer of at least {at_least}; got {value!r}.")
 
 
-def check_positive(estimator: Any, name: str) -> None:
-    """Raise unless a parameter is a finite number above 0."""
+def check_flag(estimator: Any, name: str, *, may_be_auto: bool = False) -> None:
+    """Raise unless a parameter is True or False, or "auto" where that is allowed."""
     value = getattr(estimator, name)
-    if not (is_number(value) and value > 0):
-        raise ValueError(f"{name} must be a positive number; got {value!r}.")
+    if not isinstance(value, bool | np.bool_) and not (may_be_auto and value == "auto"):
+        rule = 'True, False or "auto"' if may_be_auto else "True or False"
+        raise ValueError(f"{name} must be {rule}; got {value!r}.")
 
 
 def check_non_negative(estimator: Any, name: str) -> None:

@@ -25,7 +25,15 @@ from isokern.learners.parameters import check_non_negative, check_quantiles
 from isokern.learners.residuals import Residuals
 from isokern.learners.row_answers import labelled_runs
 from isokern.learners.steps import REGRESSOR_LOSSES, Steps, quantiles_of
-from isokern.learners.targets import Weights, pass_orders, read_outputs, read_weights
+from isokern.learners.targets import (
+    Weights,
+    pass_orders,
+    read_all_weights,
+    read_numbers,
+    read_outputs,
+    read_weights,
+    some,
+)
 from isokern.learners.warm_up import Batch, WarmUp
 from isokern.parts import need
 from isokern.progress import Bar, tell
@@ -194,7 +202,7 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         """
         self.check_parameters()
         table = read_rows(self, X, reset=True, kernel=KernelSource(self).kernel)
-        targets, weights = self.read_targets(y, table), read_weights(sample_weight, table)
+        targets, weights = self.read_targets(y, table), read_all_weights(sample_weight, table)
         rng = check_random_state(self.random_state)
         self._begin_on(table, targets, Moments.begun(targets), rng, fade=1.0)
         self._learn_passes(self._mapped(table), targets, weights, rng)
@@ -239,7 +247,7 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         check_method(self, method)
         parts: list[NDArray[np.float64]] = []
         has_one = y is None or np.ndim(y) < 2
-        runs: Any = labelled_runs(X, y, sample_weight) if has_one else [(X, y, sample_weight)]
+        runs: Any = labelled_runs(X, y, sample_weight, self._read_ahead) if has_one else [(X, y, sample_weight)]
         for rows, targets, weights in runs:
             if targets is None:
                 parts.append(self._answer_only(rows))
@@ -252,8 +260,13 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
     def _answer_only(self, X: Any) -> NDArray[np.float64]:
         """Predict rows none of which is learned; 0 before the first target."""
         if self._is_begun:
-            return np.asarray(self.predict(X))
-        return self._shaped(np.zeros((self._n_early(X), max(1, len(quantiles_of(self))))))
+            return engine_of(X).to_host(self.predict(X))
+        return self._shaped(np.zeros((self._n_valid(X), max(1, len(quantiles_of(self))))))
+
+    def _read_ahead(self, X: Any, targets: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the targets of some of the rows; raise if any row or target is invalid. Nothing changes."""
+        self._n_valid(X)
+        return read_numbers(self, targets, targets)
 
     @all_or_nothing
     def _read(self, X: Any, y: Any, sample_weight: Any, answers: Any = None) -> Batch:
@@ -309,9 +322,9 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         """Buffer the first rows of a stream; with enough, draw the map. Return the rows still to be learned."""
         n_initial, held = self._n_initial, getattr(self, "warm_up_", WarmUp())
         if answers is not None:
-            rows = held.followed_by(batch)
-            ends = range(held.n, min(n_initial, len(rows.targets)))
-            answers += [self._buffered_answer(rows.some(slice(end)))[None] for end in ends]
+            known = held.followed_by(batch)
+            for end in range(held.n, min(n_initial, len(known.targets))):
+                answers.append(self._buffered_answer(known.targets[:end], some(known.weights, slice(end)))[None])
         if held.n + len(batch.targets) < n_initial:
             self.warm_up_ = held.holding(batch)
             return batch.some(slice(0))
@@ -436,16 +449,17 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         if hasattr(self, "learned_"):
             return self._shaped(self.learned_.predictions(self._form_of(X), self.n_jobs))
         check_is_fitted(self)
-        table, answer = read_rows(self, X, reset=False), self._buffered_answer(self.warm_up_.joined())
+        table, held = read_rows(self, X, reset=False), self.warm_up_.joined()
+        answer = self._buffered_answer(held.targets, held.weights)
         return engine_of(X).to_library(self._shaped(np.tile(answer, (table.shape[0], 1))), X)
 
-    def _buffered_answer(self, held: Batch) -> NDArray[np.float64]:
+    def _buffered_answer(self, targets: NDArray[np.float64], weights: Weights) -> NDArray[np.float64]:
         """Return what is predicted for any row after some rows have been buffered: their means or quantiles."""
-        if not len(held.targets):
-            return np.zeros(max(held.targets.shape[1], len(quantiles_of(self))))
+        if not len(targets):
+            return np.zeros(max(targets.shape[1], len(quantiles_of(self))))
         if self.loss == "quantile":
-            return _quantiles(held, quantiles_of(self))
-        return Moments.mean_of(held.targets, held.weights)
+            return _quantiles(targets[:, 0], weights, quantiles_of(self))
+        return Moments.mean_of(targets, weights)
 
     @one_view
     def predict_cells(self, cells: ArrayLike) -> NDArray[np.float64]:
@@ -481,8 +495,6 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         self._check_shared_parameters(REGRESSOR_LOSSES)
         check_non_negative(self, "epsilon")
         check_quantiles(self.quantiles)
-        if self.average not in (True, False, "auto"):
-            raise ValueError(f'average must be True, False or "auto"; got {self.average!r}.')
 
     def check(self) -> None:
         """Raise ValueError if the learned state does not match the kernel; see :mod:`isokern.parts`."""
@@ -506,9 +518,9 @@ def _mean_weights(weights: Weights) -> tuple[float, float]:
     return mean, float(((weights / mean) ** 2).mean()) * mean
 
 
-def _quantiles(held: Batch, quantiles: tuple[float, ...]) -> NDArray[np.float64]:
+def _quantiles(targets: NDArray[np.float64], weights: Weights, quantiles: tuple[float, ...]) -> NDArray[np.float64]:
     """Return quantiles of buffered targets, each row counted by its weight."""
-    order = np.argsort(held.targets[:, 0], kind="stable")
-    mass = np.cumsum(np.ones(len(order)) if held.weights is None else held.weights[order])
+    order = np.argsort(targets, kind="stable")
+    mass = np.cumsum(np.ones(len(order)) if weights is None else weights[order])
     places = np.searchsorted(mass, np.array(quantiles) * mass[-1])
-    return held.targets[order[np.minimum(places, len(order) - 1)], 0]
+    return targets[order[np.minimum(places, len(order) - 1)]]

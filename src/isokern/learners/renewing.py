@@ -87,7 +87,7 @@ class Renewing(OnCells):
 
     def forget(self) -> None:
         """Forget everything that was learned."""
-        for name in [name for name in vars(self) if name.endswith("_") and not name.endswith("__")]:
+        for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
 
     @property

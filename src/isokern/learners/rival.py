@@ -18,9 +18,9 @@ from isokern.learners.answers import Answers, check_method, given_classes, prese
 from isokern.learners.classes import ClassBook
 from isokern.learners.commits import BLOCK, blocks, commit, one_at_a_time, one_view
 from isokern.learners.linear import finite_scores
-from isokern.learners.parameters import check_class_weight, check_n_initial
+from isokern.learners.parameters import check_class_weight, check_flag, check_n_initial
 from isokern.learners.steps import MARGIN_LOSSES, check_steps
-from isokern.learners.targets import Weights, pass_orders, read_labels, read_weights, some
+from isokern.learners.targets import Weights, pass_orders, read_all_weights, read_labels, read_weights, some
 from isokern.learners.warm_up import FIRST_ROWS, Batch, WarmUp
 from isokern.parts import need
 from isokern.rows import input_tags, read_rows
@@ -51,7 +51,7 @@ class RivalClassifier(ClassifierMixin, BaseEstimator):
         """Learn rows in ``n_passes`` passes; forget everything learned before. See :meth:`IKOGDClassifier.fit`."""
         self.check_parameters()
         table = read_rows(self, X, reset=True)
-        labels, weights = read_labels(self, y, table), read_weights(sample_weight, table)
+        labels, weights = read_labels(self, y, table), read_all_weights(sample_weight, table)
         rng = check_random_state(self.random_state)
         self._begin(ClassBook.of_all(labels, takes_new=False), table, rng)
         rows = self._mapped(table)
@@ -148,7 +148,7 @@ class RivalClassifier(ClassifierMixin, BaseEstimator):
         book, held = self.class_book_, getattr(self, "warm_up_", WarmUp())
         # A model without rows would answer 0, as the majority of no rows does.
         n = answers.n_until(max(1, self._n_initial()) - held.n)
-        counts = book.frequencies(book.numbers(held.joined().targets)) if held.n else np.zeros_like(book.counts)
+        counts = book.frequencies(book.numbers(held.targets)) if held.n else np.zeros_like(book.counts)
         answers.take_majority(book, book.numbers(batch.targets[:n]), counts)
         self._warm_up(batch.some(slice(n)).some(answers.has_label[:n]))
         return n
@@ -243,7 +243,7 @@ class RivalClassifier(ClassifierMixin, BaseEstimator):
         if hasattr(self, "model_"):
             scores = book.of_classes(self.model_.score(self._mapped(table), n_threads(self.n_jobs)))
         else:
-            held = book.numbers(self.warm_up_.joined().targets)
+            held = book.numbers(self.warm_up_.targets)
             scores = book.majority_scores(table.shape[0], book.frequencies(held))
         return engine_of(X).to_library(scores, X)
 
@@ -282,6 +282,7 @@ class RivalClassifier(ClassifierMixin, BaseEstimator):
         """Raise ValueError if a parameter is invalid."""
         check_steps(self, self.losses, self.learning_rate)
         check_n_initial(self.n_initial)
+        check_flag(self, "shuffle")
         check_class_weight(self.class_weight)
         check_scale(self.scale)
 

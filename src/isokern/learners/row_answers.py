@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +15,7 @@ from isokern.learners.answers import present_labels
 from isokern.learners.calibration import probabilities
 from isokern.learners.classes import ClassBook
 from isokern.learners.moments import Table
-from isokern.learners.targets import Weights
+from isokern.learners.targets import Weights, read_weights, some
 
 
 class ClassAnswers:
@@ -112,18 +112,22 @@ class ClassAnswers:
         return every
 
 
-def labelled_runs(X: Any, y: Any, weights: Any) -> Iterator[tuple[Any, NDArray[Any] | None, Weights]]:
-    """Yield runs of rows that all have a label or all have none: rows, labels or None, weights."""
-    n = _num_samples(X)
-    labels, has_label = present_labels([None] * n if y is None else y)
+def labelled_runs(
+    X: Any, y: Any, weights: Any, read: Callable[[Any, NDArray[Any]], NDArray[Any]]
+) -> Iterator[tuple[Any, Any, Weights]]:
+    """Yield runs of rows that all have a label or all have none: rows, labels or None, weights.
+
+    If there are several runs, ``read`` first validates all rows and returns their validated labels, so that invalid
+    ones raise before anything is learned.
+    """
+    labels, has_label = present_labels([None] * _num_samples(X) if y is None else y)
     check_consistent_length(X, has_label)
     if has_label.all():
-        yield X, np.asarray(y), weights
+        yield X, y, weights
         return
-    edges = [0, *(np.flatnonzero(np.diff(has_label)) + 1).tolist(), n]
+    labels, weights = read(X, labels), read_weights(weights, has_label)
+    edges = [0, *(np.flatnonzero(np.diff(has_label)) + 1).tolist(), len(has_label)]
     n_labelled = np.concatenate([[0], np.cumsum(has_label)])
     for begin, end in pairwise(edges):
-        rows = np.arange(begin, end)
-        some = None if weights is None else np.asarray(weights)[begin:end]
         known = labels[n_labelled[begin] : n_labelled[end]] if has_label[begin] else None
-        yield _safe_indexing(X, rows), known, some
+        yield _safe_indexing(X, np.arange(begin, end)), known, some(weights, slice(begin, end))

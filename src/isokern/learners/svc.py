@@ -29,11 +29,11 @@ from isokern.learners.commits import one_view
 from isokern.learners.features import Features
 from isokern.learners.kernel_source import KernelSource, draw_seed, read_cells, share_starts, take_columns
 from isokern.learners.linear_term import LinearTerm
-from isokern.learners.parameters import check_choice, check_class_weight, check_integer
+from isokern.learners.parameters import check_choice, check_class_weight, check_flag, check_integer
 from isokern.learners.scale_weights import ScaleWeights
 from isokern.learners.svm import Problem, Stop
 from isokern.learners.svm_choice import Chosen, choose, is_open, kinds_of, map_choice, without_choice
-from isokern.learners.targets import Weights, read_labels, read_weights
+from isokern.learners.targets import Weights, read_all_weights, read_labels
 from isokern.learners.weights import CellWeights
 from isokern.notebooks import repr_html, repr_mimebundle
 from isokern.parts import need, need_array
@@ -244,7 +244,7 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         """
         self.check_parameters()
         table = read_rows(self, X, reset=True, kernel=KernelSource(self).kernel)
-        labels, weights = read_labels(self, y, table), read_weights(sample_weight, table)
+        labels, weights = read_labels(self, y, table), read_all_weights(sample_weight, table)
         rng = check_random_state(self.random_state)
         book = ClassBook.of_all(labels, takes_new=False)
         chosen = map_choice(self, table.shape[0])
@@ -270,7 +270,7 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         self.kernel_ = KernelSource(self).for_cells()
         take_columns(self, self.kernel_)
         known = read_cells(self.kernel_, cells)
-        labels, weights = read_labels(self, y, known), read_weights(sample_weight, known)
+        labels, weights = read_labels(self, y, known), read_all_weights(sample_weight, known)
         book = ClassBook.of_all(labels, takes_new=False)
         self.linear_term_ = None
         rng = check_random_state(self.random_state)
@@ -436,10 +436,9 @@ class IKSVC(ClassifierMixin, BaseEstimator):
             raise ValueError(f'C must be "auto" or a positive number; got {self.C!r}.')
         if not (self.tol == "auto" or (is_number(self.tol) and self.tol > 0)):
             raise ValueError(f'tol must be "auto" or a positive number; got {self.tol!r}.')
-        if self.linear not in (True, False, "auto"):
-            raise ValueError(f'linear must be True, False or "auto"; got {self.linear!r}.')
-        if self.probability not in (True, False):
-            raise ValueError(f"probability must be True or False; got {self.probability!r}.")
+        check_flag(self, "linear", may_be_auto=True)
+        check_flag(self, "probability")
+        check_flag(self, "fit_intercept")
         if not (is_number(self.intercept_scaling) and 0 < self.intercept_scaling <= _LARGEST_SCALING):
             raise ValueError(
                 f"intercept_scaling must be a positive number of at most {_LARGEST_SCALING:g}; "

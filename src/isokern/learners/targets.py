@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import column_or_1d
+from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length
+from sklearn.utils.validation import check_consistent_length
 
 from isokern.frames import is_missing
 
@@ -64,13 +64,22 @@ def read_outputs(estimator: object, y: Any, rows: Any) -> NDArray[np.float64]:
 
 
 def read_weights(sample_weight: Any, rows: Any) -> Weights:
-    """Return the weights of rows as float64, or None."""
+    """Return the weights of some rows of a stream as float64, or None."""
     if sample_weight is None:
         return None
-    weights = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
-    if not weights.any():
-        raise ValueError(f"sample_weight must not be zero for all rows; got {len(weights)} zeros.")
+    how: Any = {"dtype": np.float64, "ensure_2d": False, "ensure_non_negative": True, "input_name": "sample_weight"}
+    weights = check_array(sample_weight, **how)
+    if weights.shape != (rows.shape[0],):
+        raise ValueError(f"sample_weight must have the shape ({rows.shape[0]},); got {weights.shape}.")
     return np.ascontiguousarray(np.minimum(weights, LARGEST))
+
+
+def read_all_weights(sample_weight: Any, rows: Any) -> Weights:
+    """Return the weights of all rows there are as float64, or None; raise if all are 0."""
+    weights = read_weights(sample_weight, rows)
+    if weights is not None and not weights.any():
+        raise ValueError(f"sample_weight must not be zero for all rows; got {len(weights)} zeros.")
+    return weights
 
 
 def some(weights: Weights, which: Any) -> Weights:

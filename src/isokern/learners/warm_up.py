@@ -45,6 +45,11 @@ class WarmUp(Part):
         """Number of rows."""
         return sum(len(batch.targets) for batch in self.batches)
 
+    @property
+    def targets(self) -> NDArray[Any]:
+        """Targets of all rows, in order."""
+        return np.concatenate([batch.targets for batch in self.batches])
+
     def holding(self, batch: Batch, book: ClassBook | None = None) -> Self:
         """Return the buffer with a copy of more rows."""
         return type(self)((*self.batches, batch.copy()), book)
