@@ -194,3 +194,11 @@ def test_a_model_does_not_grow_with_its_stream(model):
     before = len(pickle.dumps(model.partial_fit(X[:1000], y[:1000])))
     after = len(pickle.dumps(model.partial_fit(X[1000:], y[1000:])))
     assert after - before < 100  # larger counts take a few more bytes
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit", "partial_fit_predict"])
+def test_a_learner_warns_at_the_caller(method):
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    with pytest.warns(UserWarning, match="different integers") as caught:
+        getattr(IKOGDClassifier(n_partitionings=3), method)(X, np.arange(200))
+    assert {warning.filename for warning in caught} == {__file__}

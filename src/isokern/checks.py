@@ -1,7 +1,9 @@
-"""Validate parameters, change estimators in whole steps, and choose thread counts."""
+"""Validate parameters, warn, change estimators in whole steps, and choose thread counts."""
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache, wraps
@@ -66,6 +68,14 @@ def one_of(names: Iterable[str]) -> str:
     """Format names for an error message: "a", "b" or "c"."""
     *first, last = (f'"{name}"' for name in names)
     return f"{', '.join(first)} or {last}" if first else last
+
+
+def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line that called this package."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "isokern":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=level)
 
 
 def private(value: Any) -> Any:

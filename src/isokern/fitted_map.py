@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,6 +15,7 @@ from sklearn.utils import check_random_state
 
 from isokern import _core
 from isokern.adaptive_trees import AdaptiveTrees
+from isokern.checks import warn_user
 from isokern.forest import Trees
 from isokern.partitionings import (
     PARTITIONINGS,
@@ -284,7 +284,7 @@ def resolve_n_cells(n_cells: int | str, n_rows: int) -> int:
     if isinstance(n_cells, str):
         return min(auto_n_cells(n_rows), n_rows)
     if n_cells > n_rows:
-        warnings.warn(f"n_cells={n_cells} is more than the {n_rows} rows; all rows are used.", stacklevel=6)
+        warn_user(f"n_cells={n_cells} is more than the {n_rows} rows; all rows are used.")
     return int(min(n_cells, n_rows))
 
 

@@ -17,10 +17,9 @@ from sklearn.linear_model import SGDClassifier
 
 from isokern import AdaptiveIKClassifier, plotting
 from isokern.cli._chart import line_chart
-from isokern.cli._options import check_target
 from isokern.cli._show import results
+from isokern.cli.plot import check_figure, save_figure
 from isokern.evaluation import Prequential
-from isokern.files import replacing
 
 _BLOCK = 1000  # rows
 _WINDOW = 5000  # rows that the forest is trained on
@@ -37,7 +36,7 @@ def demo(
 
     Example: isokern demo
     """
-    check_target("--plot", plot)
+    check_figure("--plot", plot)
     stream = Rings(rows)
     results.print(
         f"[bold]A stream of {rows:,} rows that changes.[/] The classes are odd and even rings, whose centre jumps at "
@@ -186,6 +185,5 @@ def _save_plot(path: str, race: Race) -> None:
         return
     figure.set_size_inches(9, 4)
     draw_race(panel, race, "A stream that changes")
-    with replacing(path) as file:
-        figure.savefig(file, format="png", dpi=150)
+    save_figure(figure, path)
     results.print(f"\nPlot saved to {path}", markup=False)

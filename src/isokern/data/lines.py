@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import warnings
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
@@ -12,6 +11,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from isokern.checks import warn_user
 from isokern.data.archives import ArchiveError, decompressed
 from isokern.system import input_poll
 
@@ -82,10 +82,9 @@ def _warn_if_cut_off(chunks: Iterator[bytes], path: PathLike) -> Iterator[bytes]
     for last in chunks:
         yield last
     if last.strip() and not last.endswith(b"\n"):
-        warnings.warn(
+        warn_user(
             f"{name_of(path) if path == STDIN else os.fspath(path)}: the last line does not end with a newline, so the "
             "file may have been cut off. Compare it with its source; if it is complete, add the newline.",
-            stacklevel=2,
         )
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
 
+from isokern.checks import warn_user
 from isokern.devices.operations import is_out_of_memory
 from isokern.devices.sources import Foreign, OnDevice, Table
 
@@ -49,7 +49,7 @@ class Blocks:
         self.n_rows = n_rows // 2
         if not self._has_warned:
             self._has_warned = True
-            warnings.warn(f"The device is out of memory: blocks now have {self.n_rows} rows or fewer.", stacklevel=6)
+            warn_user(f"The device is out of memory: blocks now have {self.n_rows} rows or fewer.")
 
 
 def lagging(items: Iterable[Item], lag: int) -> Iterator[Item]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, NamedTuple
 
 from sklearn.base import RegressorMixin
 
+from isokern.checks import warn_user
 from isokern.feature_map import IsolationKernel
 from isokern.fitted_map import auto_n_cells
 from isokern.learners.features import Scales
@@ -131,10 +131,9 @@ def kernel_choice(learner: Any, n_rows: int, n_columns: int) -> dict[str, Any]:
     while limit is not None and n_cells > _FEWEST_CELLS and n_cells * row_size > limit:
         n_cells //= 2
     if n_cells < wanted:
-        warnings.warn(
+        warn_user(
             f"The model gets {n_cells} cells per partitioning instead of {wanted}, because the weights of {n_columns} "
             f"scores would exceed max_model_size={limit:,} bytes. Give a larger max_model_size, or n_cells.",
-            stacklevel=7,
         )
     return {"n_scales": n_scales} | ({"n_cells": n_cells} if is_racing or n_cells < wanted else {})
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from isokern.checks import all_or_nothing
+from isokern.checks import all_or_nothing, warn_user
 from isokern.engines import engine_of
 from isokern.feature_map import IsolationKernel
 from isokern.learners.answers import check_method, given_classes
@@ -644,8 +643,7 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
 def _hint_at_regression(book: ClassBook, n_before: int = 0) -> None:
     """Warn if there are now so many integers for classes that they look like numbers to predict."""
     if book.labels.dtype.kind in "iu" and n_before <= _MANY_CLASSES < len(book.labels):
-        warnings.warn(
+        warn_user(
             f"y has {len(book.labels)} different integers, which looks like a regression: consider IKOGDRegressor. If "
             "they are classes, labels of text avoid this warning.",
-            stacklevel=5,
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
@@ -15,7 +14,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from isokern.arrays import ForeignRows, is_foreign
-from isokern.checks import all_or_nothing, is_integer, n_threads, private
+from isokern.checks import all_or_nothing, is_integer, n_threads, private, warn_user
 from isokern.engines import engine_of, host_table
 from isokern.feature_map import IsolationKernel, core_weights
 from isokern.forest import Forest
@@ -197,10 +196,9 @@ class OnCells:
         larger = 1.0 + growth.n_cells / former.n_cells  # at most by this factor
         limit = None if self.max_model_size is None else int(self.max_model_size / larger)
         if limit is not None and self.learned_.model.n_bytes > limit:
-            warnings.warn(
+            warn_user(
                 f"The map stops growing at {former.n_cells} cells per partitioning, because the weights would exceed "
                 f"max_model_size={self.max_model_size:,} bytes.",
-                stacklevel=5,
             )
             return commit(self, growth_=None)
         return self._draw_anew(growth) if isinstance(growth, FirstRows) else self._split_leaves(growth, limit)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from isokern.checks import is_integer, is_number, one_of
+from isokern.checks import is_integer, is_number, one_of, warn_user
 from isokern.learners.targets import LARGEST
 
 
@@ -71,8 +70,7 @@ def check_class_weight(class_weight: Any) -> None:
 def warn_of_size(n_bytes: int, limit: int | None) -> None:
     """Warn the caller of a learner's method that its weights exceed ``max_model_size``."""
     if limit is not None and n_bytes > limit:
-        warnings.warn(
+        warn_user(
             f"The weights take more than max_model_size={limit:,} bytes; the map is drawn already, so there is no "
             "smaller model.",
-            stacklevel=7,
         )

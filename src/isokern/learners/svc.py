@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from isokern.arrays import ForeignRows, is_foreign
-from isokern.checks import all_or_nothing, is_number, n_threads
+from isokern.checks import all_or_nothing, is_number, n_threads, warn_user
 from isokern.engines import engine_of, host_table
 from isokern.feature_map import IsolationKernel
 from isokern.forest import Classes, Forest
@@ -298,11 +297,10 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         self.C_, self.choice_, self.inverse_temperature_ = choice.C, choice.chosen, choice.inverse_temperature
         self.linear_term_ = self.linear_term_ if choice.kind.linear else None
         if self.n_iter_ >= self.max_iter:
-            warnings.warn(
+            warn_user(
                 f"IKSVC has not converged after max_iter={self.max_iter} passes. Raise max_iter or tol, or lower C or "
                 "intercept_scaling.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
 
     def _row_costs(self, labels: NDArray[Any], numbers: NDArray[np.intp], weights: Weights) -> Weights:
