@@ -35,8 +35,7 @@ def relink(app: Sphinx, page: str, source: list[str]) -> None:
 # Methods that modules of isokern call; users do not need them.
 INTERNAL = {
     *("apply_rows", "begin", "check", "check_parameters", "code_rows", "features", "fit_mapped", "fit_rows"),
-    *("fit_sampled", "forest", "forget", "holds_out", "learn_passes", "losses", "map_rows", "read_targets"),
-    *("takes_cells", "without_rows"),
+    *("fit_sampled", "forest", "holds_out", "losses", "map_rows", "read_targets", "takes_cells", "without_rows"),
 }
 
 

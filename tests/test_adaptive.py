@@ -117,7 +117,7 @@ def test_rows_that_were_never_learned_are_dropped():
 
 
 def test_recent_rows_are_bounded_in_bytes(monkeypatch):
-    monkeypatch.setattr("isokern.learners.recent._MOST_BYTES", 8 * 10 * 100)
+    monkeypatch.setattr("isokern.learners.warm_up._MOST_BYTES", 8 * 10 * 100)
     assert RecentRows.begun(np.zeros((16, 10)), 2000).n_most == 100
     assert RecentRows.begun(sparse.csr_array(np.ones((16, 10))), 2000).n_most < 100
 

@@ -53,6 +53,11 @@ BAD_TREES = {
         "starts": np.array([0, 6]),
     },
     "a cell outside": {"left": np.array([1, -1, -3], dtype=np.int32)},
+    "nodes without a parent": {
+        "left": np.array([-1, -2, -3], dtype=np.int32),
+        "n_points": np.ones(3, dtype=np.int32),
+        "n_cells": 3,
+    },
     "no cells": {"n_cells": 0},
     "no columns": {"n_columns": 0},
     "starts that descend": {"starts": np.array([0, 4, 3])},
@@ -379,6 +384,9 @@ BAD_SEARCHES = {
     "too few panels": {"n_stored": 65},
     "fewer rows than k": {"n_stored": 1},
     "scales": {"weights": np.ones(2)},
+    "a weight below 0": {"weights": np.array([-1.0])},
+    "a weight of NaN": {"weights": np.array([np.nan])},
+    "no weight above 0": {"weights": np.zeros(1)},
     "no scale": {"panels": [], "rows": [], "weights": np.empty(0)},
     "shapes of results": {"similarities": np.empty((2, 3))},
 }

@@ -147,7 +147,7 @@ def test_the_winner_of_clear_cases_is_that_of_one_machine(make, has_cells):
 def test_one_partition_and_one_round_are_the_race_of_one_machine():
     model = DaskIKOGDClassifier(**ONLINE).fit(*blocks(X, Y, N))
     (order,), local = orders_of([N]), untrained(model, Y)
-    local.learn_passes(local._mapped(X[order]), Y[order], None, np.random.RandomState(0))
+    local._learn_passes(local._mapped(X[order]), Y[order], None, np.random.RandomState(0))
     assert np.array_equal(model.to_local().decision_function(X), local.decision_function(X))
     assert np.array_equal(model.to_local().predict_proba(X), local.predict_proba(X))
     np.testing.assert_array_equal(model.selection_["errors"], local.selection_["errors"])

@@ -197,7 +197,7 @@ def test_of_the_rows_before_the_first_growth_those_with_the_smallest_hashes_are_
 
 
 def test_large_rows_are_kept_in_bounded_memory(monkeypatch):
-    monkeypatch.setattr(growth, "_MOST_BYTES", 16 * 8 * 1000)
+    monkeypatch.setattr("isokern.learners.warm_up._MOST_BYTES", 16 * 8 * 1000)
     assert Growth.begun(batch_of(np.zeros((16, 16))), 0, growth.MOST_CELLS).n_most == 1000
     assert Growth.begun(batch_of(np.zeros((16, 16), dtype=np.float32)), 0, growth.MOST_CELLS).n_most == 2000
 

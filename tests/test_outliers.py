@@ -269,3 +269,13 @@ def test_an_extreme_value_does_not_shrink_all_sparse_rows(size):
     plain = LinearTerm.learn(table, None).factor
     table.data[7] = size
     np.testing.assert_allclose(LinearTerm.learn(table, None).factor, plain, rtol=0.01)
+
+
+@pytest.mark.parametrize("scale", [1e30, 1e35, 1e40, 1e300])
+@pytest.mark.parametrize("learner", [IKOGDRegressor, AdaptiveIKRegressor])
+def test_targets_of_any_size_give_finite_predictions(learner, scale):
+    X = np.random.default_rng(0).normal(size=(1000, 3))
+    model = learner(n_partitionings=10, random_state=0).fit(X, scale * X[:, 0])
+    predictions = model.predict(X)
+    assert np.isfinite(predictions).all()
+    assert np.corrcoef(np.sign(predictions), np.sign(X[:, 0]))[0, 1] > 0.8

@@ -8,10 +8,11 @@ import struct
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from forging import Forgery
 from fuzz.models import write_seeds
-from isokern import IKSVC, IsolationKernel
+from isokern import IKSVC, IsolationKernel, OGDClassifier
 from isokern.container import write_container
 from isokern.persistence import load, read_file, save, write_file
 from learning import make_rows
@@ -392,6 +393,20 @@ def test_names_and_types_must_be_one_per_column(attribute, names, path):
     setattr(model, attribute, np.array(names))
     save(model, path)
     assert_refused(path, f"{attribute} must ")
+
+
+@pytest.mark.parametrize(
+    ("n_columns", "n_first"), [(4096, 1), (32_768, 20_000)]
+)  # the first row tells how to store all
+def test_support_vectors_do_not_take_absurd_memory(n_columns, n_first):
+    first = sparse.csr_array(np.ones((1, n_first)))
+    first.resize((1, n_columns))
+    model = OGDClassifier(gamma=1.0).partial_fit(sparse.vstack([first, 2 * first]), [0, 1]).model_
+    rows, *_ = model.support()
+    n, starts = 200_000, np.concatenate([rows.starts, np.full(200_000 - 2, rows.starts[-1])])
+    support = (rows._replace(starts=starts), np.zeros((n, 1)), np.zeros(n, dtype=np.int64))
+    with pytest.raises(ValueError, match="when densified"):
+        type(model).from_state(model.state() | {"support": support})
 
 
 def test_sparse_points_do_not_take_absurd_memory(files, path, run_script, memory_is_known):

@@ -331,6 +331,7 @@ BAD_ARGUMENTS = {
     "weights of fewer cells": {"weights": float32(11, 2, 3)},
     "weights of fewer scores": {"weights": float32(12, 2, 2)},
     "no weights": {"weights": None},
+    "no shares, cells and weights": {"shares": float32(0), "cells": None, "starts": None, "weights": None},
     "no squares": {"weights": float32(12, 1, 3)},
     "no cells": {"cells": None},
     "linear weights of fewer columns": {"linear_values": float32(3, 3)},
@@ -357,6 +358,22 @@ BAD_ARGUMENTS = {
 def test_the_core_refuses_arguments_that_do_not_match(change):
     with pytest.raises(ValueError, match="must"):
         learn_in_core(change)
+
+
+@pytest.mark.parametrize("entrants", [[], [None]])
+def test_the_core_refuses_to_learn_without_an_entrant(entrants):
+    arrays = (np.zeros(len(entrants) + 1), np.empty((len(entrants), 2)))
+    targets = np.array([0, 1], dtype=np.int32)
+    with pytest.raises(ValueError, match="entrants must be at least one"):
+        _core.learn_scales(entrants, None, 0.0, targets, None, _core.Clock(), [0, 0, 0], 1.0, *arrays, 1)
+
+
+def test_the_core_refuses_none_for_a_clock_or_a_renewal():
+    with pytest.raises(ValueError, match="clocks must not be None"):
+        _core.copy_models(_core.Clock(), [None], [], 1)
+    arguments = (None, None, float32(1), None, None, None, _core.Rule("hinge", 0.0, "adagrad", 0.5, 0.0, [0], True))
+    with pytest.raises(ValueError, match="renewals must not be None"):
+        _core.Entrant(*arguments, _core.Clock(), np.empty((2, 1)), [None])
 
 
 def test_the_core_takes_arguments_that_match():

@@ -4,6 +4,7 @@
 // added in place; the most similar rows, filled in place.
 #include "bindings/arrays.hpp"
 
+#include <cmath>
 #include <span>
 #include <type_traits>
 
@@ -140,6 +141,11 @@ void find_similar(const std::vector<PanelsArgument> &panels, const std::vector<C
     if (similarities.shape(0) != n_rows || similarities.shape(1) != k || k < 1 ||
         static_cast<std::int64_t>(k) > n_stored)
         throw std::invalid_argument("k must be from 1 to the number of stored rows.");
+    double all = 0.0;
+    for (std::size_t l = 0; l < weights.size(); ++l)
+        all += weights.data()[l] >= 0.0 ? weights.data()[l] : std::nan("");
+    if (!(all > 0.0 && std::isfinite(all)))
+        throw std::invalid_argument("weights must be at least 0, and not all 0.");
     const auto t = std::visit([](const auto &first) { return first.shape(1); }, rows[0]);
     std::vector<ScalePanels> scales;
     for (std::size_t l = 0; l < panels.size(); ++l)

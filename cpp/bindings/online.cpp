@@ -137,6 +137,8 @@ Clock copy_model(const Clock &clock, const Copies &copies) {
 std::vector<Clock> copy_models(const Clock &guard, const std::vector<const Clock *> &clocks, const Copies &copies,
                                int threads) {
     check(copies);
+    if (std::find(clocks.begin(), clocks.end(), nullptr) != clocks.end())
+        throw std::invalid_argument("clocks must not be None.");
     std::size_t n_bytes = 0;
     for (const auto &pair : copies)
         n_bytes += pair.second.nbytes();

@@ -129,6 +129,8 @@ ScaleWeights view(const Entrant &entrant, const std::optional<AnyCells> &cells,
     const auto n_columns = static_cast<std::int64_t>(entrant.scores.shape(1));
     const std::int64_t n_linear = linear ? linear->n_columns() + 1 : 0;
     const bool is_adagrad = entrant.rule.step.schedule == Schedule::adagrad;
+    if (entrant.shares.size() == 0)
+        throw std::invalid_argument("shares must have one entry per scale, and one without cells.");
     const auto lacks = [](const auto &table, bool is_wanted) { return is_wanted && !table; };
     if (lacks(entrant.weights, bool(cells)) || lacks(cells, bool(entrant.weights)) ||
         lacks(entrant.linear_squares, entrant.linear_values && is_adagrad) ||
@@ -210,6 +212,8 @@ void learn_scales(const std::vector<const Entrant *> &entrants, const LinearArgu
     const auto *classes = std::get_if<Vector<std::int32_t>>(&targets);
     const auto n_rows = static_cast<std::int64_t>(classes ? classes->size() : std::get<1>(targets).first.shape(0));
     const auto n = static_cast<std::int64_t>(entrants.size());
+    if (n == 0 || std::any_of(entrants.begin(), entrants.end(), [](const Entrant *one) { return !one; }))
+        throw std::invalid_argument("entrants must be at least one, none of them None.");
     if (static_cast<std::int64_t>(errors.size()) != n + 1)
         throw std::invalid_argument("errors must have one entry per entrant, and one for the sum of weights.");
     if (static_cast<std::int64_t>(history.shape(0)) != n || static_cast<std::int64_t>(history.shape(1)) != n_rows)
@@ -247,10 +251,8 @@ void learn_scales(const std::vector<const Entrant *> &entrants, const LinearArgu
     // Where there are more threads than entrants, the columns of each are divided, but few are not: four are scored as
     // quickly as one, and threads wait for each other where one writes into a cache line that another reads.
     constexpr std::int64_t kFewColumns = 4;
-    std::int64_t n_groups = 1;
-    if (n > 0)
-        n_groups =
-            std::clamp<std::int64_t>(weights[0].n_columns / kFewColumns, 1, (usable_threads(threads) + n - 1) / n);
+    const std::int64_t n_groups =
+        std::clamp<std::int64_t>(weights[0].n_columns / kFewColumns, 1, (usable_threads(threads) + n - 1) / n);
     const auto learn = [&](std::int64_t task, std::int64_t) {
         const std::int64_t e = task / n_groups, group = task % n_groups, n_columns = weights[e].n_columns;
         const std::int64_t begin = group * n_columns / n_groups, end = (group + 1) * n_columns / n_groups;
@@ -349,6 +351,8 @@ void register_scales(nb::module_ &m) {
                const Vector<float> &shares, const std::optional<CellWeights> &weights,
                const OptionalFloats &linear_values, const OptionalFloats &linear_squares, const Rule &rule,
                Clock *clock, const Output<double> &scores, const std::vector<const RenewalArgument *> &renewals) {
+                if (std::find(renewals.begin(), renewals.end(), nullptr) != renewals.end())
+                    throw std::invalid_argument("renewals must not be None.");
                 new (self)
                     Entrant{cells, starts, shares, weights, linear_values, linear_squares, rule, clock, scores, {}};
                 for (const RenewalArgument *renewal : renewals)

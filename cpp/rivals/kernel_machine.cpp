@@ -33,11 +33,16 @@ void KernelMachine::add(const Rows &rows, std::int64_t r, const double *alpha, s
 }
 
 void KernelMachine::add_row(const KernelRow &row, std::int64_t birth) {
-    births_.push_back(birth);
     if (points_.size() % kLane == 0)
         for (auto &column : alpha_)
             column.resize(static_cast<std::size_t>(points_.size() + kLane), 0.0);
-    points_.add(row);
+    births_.push_back(birth);
+    try {
+        points_.add(row);
+    } catch (...) { // out of memory: there must be as many births as points
+        births_.pop_back();
+        throw;
+    }
 }
 
 //  values[p - start] = K(x_p, row) for the points p in first .. last - 1, where start is the beginning of first's panel

@@ -17,7 +17,7 @@ namespace {
 
 // Up to so many columns, points are stored in panels, and dense ones up to kDenseColumns. Dense rows of 3,072 columns
 // (cifar-10) take ten times as long by the inverted index, which pays only if most values are zero. A point of
-// kDenseColumns takes 256 KB of a panel.
+// kDenseColumns takes 256 KB of a panel. isokern.learners.duals has the same limits.
 constexpr std::int64_t kPanelColumns = 4096, kDenseColumns = 32768;
 
 // Bytes of a block of points that stays in the cache.

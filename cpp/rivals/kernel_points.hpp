@@ -47,8 +47,6 @@ class KernelPoints {
     KernelPoints(const KernelSpec &spec, std::int64_t n_columns);
 
     std::int64_t size() const { return size_; }
-    std::int64_t n_columns() const { return n_columns_; }
-    const KernelSpec &spec() const { return spec_; }
 
     // Prepares row r.
     template <class Rows> void load(const Rows &rows, std::int64_t r, KernelRow &row) const;

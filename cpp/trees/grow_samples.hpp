@@ -398,20 +398,20 @@ template <class Value> class CsrSample {
         slot_values_.resize(point_slots_.size());
         slot_starts_.assign(columns_.size() + 1, 0);
         next_.assign(point_starts_.begin(), point_starts_.end());
-        std::int64_t from[kSlots];
+        from_.resize(kSlots); // too large for the stack of a thread on some systems
         for (std::int32_t first = 0; first < n_slots(); first += kSlots) {
             const std::int32_t end = std::min(first + kSlots, n_slots());
             for (std::size_t point = 0; point < sample_.size(); ++point)
                 for (std::int64_t k = next_[point]; k < point_starts_[point + 1] && point_slots_[k] < end; ++k)
                     ++slot_starts_[point_slots_[k] + 1];
             for (std::int32_t slot = first; slot < end; ++slot) {
-                from[slot - first] = slot_starts_[slot];
+                from_[slot - first] = slot_starts_[slot];
                 slot_starts_[slot + 1] += slot_starts_[slot];
             }
             for (std::size_t point = 0; point < sample_.size(); ++point) {
                 std::int64_t k = next_[point];
                 for (; k < point_starts_[point + 1] && point_slots_[k] < end; ++k) {
-                    const std::int64_t at = from[point_slots_[k] - first]++;
+                    const std::int64_t at = from_[point_slots_[k] - first]++;
                     slot_points_[at] = static_cast<std::int32_t>(point);
                     slot_values_[at] = values_[k];
                 }
@@ -446,7 +446,7 @@ template <class Value> class CsrSample {
     RowNumbers sample_;
     std::vector<std::int32_t> columns_; // slot -> column, ascending
     std::vector<std::int32_t> point_slots_;
-    std::vector<std::int64_t> point_starts_, next_;
+    std::vector<std::int64_t> point_starts_, next_, from_;
     std::vector<Value> values_;
     std::vector<std::int64_t> slot_starts_;
     std::vector<std::int32_t> slot_points_;

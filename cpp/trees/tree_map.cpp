@@ -54,20 +54,23 @@ static void check_nodes(const double *split, const std::int32_t *column, const s
             throw std::invalid_argument("the split of a categorical column must be a seed below 2^32.");
 }
 
-// Throws if two nodes share a child. A few dozen such nodes could have exponentially many paths, and zero paths would
-// need memory for all of them. Without a branch, since leaves are unpredictable: a leaf marks two dummy entries behind
-// the last node instead of children.
+// Throws unless each node but the first has one parent. A few dozen nodes that share children could have exponentially
+// many paths, and zero paths would need memory for all of them; trees grow in memory for twice as many nodes as leaves,
+// which nodes without a parent could exceed. Without a branch, since leaves are unpredictable: a leaf marks two dummy
+// entries behind the last node instead of children.
 static void check_parents(const std::int32_t *left, std::int64_t size) {
     std::vector<char> has_parent(static_cast<std::size_t>(size + 2));
     char has_two = 0;
+    std::int64_t n_inner = 0;
     for (std::int64_t k = 0; k < size; ++k) {
         const char is_inner = left[k] >= 0;
         char *children = has_parent.data() + (is_inner ? left[k] : size);
         has_two |= (children[0] | children[1]) & is_inner;
         children[0] = children[1] = 1;
+        n_inner += is_inner;
     }
-    if (has_two)
-        throw std::invalid_argument("a tree's node must have one parent; got two.");
+    if (has_two || 2 * n_inner + 1 != size)
+        throw std::invalid_argument("a tree's nodes must have one parent each, except for the first.");
 }
 
 // Throws unless each node has points, and an inner node those of its children. Without a branch, as above.

@@ -197,13 +197,13 @@ def _positions(features: Any, names: list[str] | None, n: int) -> list[Any]:
 
 
 def _is_encoded(column: Any) -> bool:
-    """Return whether a column of a data frame is not one of numbers that NumPy can take over."""
+    """Return whether a column of a data frame must be encoded; NumPy can take over the others."""
     import narwhals as nw
 
-    is_sparse = "Sparse" in str(column.to_native().dtype) if column.implementation.is_pandas() else False
-    return not (is_sparse or isinstance(column.dtype, nw.Boolean)) and (
-        not column.dtype.is_numeric() or column.dtype.is_decimal()
-    )
+    is_sparse = column.implementation.is_pandas() and "Sparse" in str(column.to_native().dtype)
+    if is_sparse or isinstance(column.dtype, nw.Boolean):
+        return False
+    return not column.dtype.is_numeric() or column.dtype.is_decimal()
 
 
 def _has_words(column: Any) -> bool:

@@ -311,15 +311,18 @@ def voronoi_map(points: CoreRows, samples: NDArray[np.int32], sizes: Sequence[in
     return _core.VoronoiMap(points, samples, sizes, axes)
 
 
-def check_points(points: CoreRows, n_bytes_more: int = 0) -> None:
-    """Raise unless points are rows, and sparse points stay within memory limits when the core densifies them."""
+def check_points(points: CoreRows, n_bytes_more: int = 0, *, densified_up_to: int = FEW_COLUMNS) -> None:
+    """Raise unless points are rows, and sparse points stay within memory limits when the core densifies them.
+
+    The core densifies points of at most so many columns.
+    """
     if not isinstance(points, CsrRows):
         is_table = isinstance(points, np.ndarray) and points.ndim == 2 and points.dtype in FLOATS
         need(is_table, "points must be rows of float32 or float64")
         return
     is_sound = points.values.dtype in FLOATS and all(array.ndim == 1 for array in points[:3])
     need(is_sound, "points must be CSR rows of float32 or float64")
-    if points.n_columns > FEW_COLUMNS:
+    if points.n_columns > densified_up_to:
         return
     n_bytes = sum(array.nbytes for array in points[:3]) + n_bytes_more
     densified = 8 * n_rows(points) * points.n_columns

@@ -136,6 +136,8 @@ def _without_alias(expected: Any) -> Any:
 
 
 def _has_dtype(array: NDArray[Any], dtype: Any) -> bool:
-    if dtype is Any or array.dtype != dtype:
-        return dtype is Any
+    if dtype is Any:
+        return True
+    if array.dtype != dtype:
+        return False
     return array.dtype.kind != "i" or array.size == 0 or bool(array.min() >= 0 and array.max() <= LARGEST_COUNT)

@@ -97,15 +97,15 @@ def read_rows(
         X = to_host(X)
     if sparse.issparse(X):
         check_sparse(X)
-    words = _Words(estimator, kernel, reset)
+    reader = _ColumnReader(estimator, kernel, reset)
     if reset:
-        words.forget()
-    if words.names is not None and is_frame(X):
-        X = in_order(X, words.names)
+        reader.forget()
+    if reader.names is not None and is_frame(X):
+        X = in_order(X, reader.names)
     check = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
     check["ensure_min_samples"] = min_rows if reset else 1
-    if words.are_in(X):
-        table = check_array(words.encoded(X, n_counted), **check)
+    if reader.are_in(X):
+        table = check_array(reader.encoded(X, n_counted), **check)
     else:
         table = validate_data(estimator, X, reset=reset, **check)
     if table.shape[1] > np.iinfo(np.int32).max:
@@ -119,8 +119,8 @@ def has_trees(estimator: Any) -> bool:
     return bool(get_tags(estimator).input_tags.allow_nan)
 
 
-class _Words(NamedTuple):
-    """Categories and columns of rows on their way into an estimator; see ``read_rows``."""
+class _ColumnReader(NamedTuple):
+    """Reads columns that an estimator must encode: names, categories and missing values; see ``read_rows``."""
 
     estimator: Any
     kernel: Any
@@ -156,7 +156,7 @@ class _Words(NamedTuple):
         return is_asked or needs_encoding(X)
 
     def encoded(self, X: Any, n_counted: int | None) -> NDArray[np.float64]:
-        """Return X as numbers."""
+        """Return X as numbers; with ``reset``, store its columns in the estimator. Count categories there."""
         if sparse.issparse(X):
             raise ValueError("X must be dense, because it has categorical columns; got a sparse matrix.")
         columns = Columns.of(X, self.names)
@@ -167,7 +167,9 @@ class _Words(NamedTuple):
         if self.known is None:
             self.estimator.is_categorical_ = self._settled(columns, X)
         table = columns.encoded(self.estimator.is_categorical_)
-        self._count(columns, table, columns.n_rows if self.reset and n_counted is None else n_counted or 0)
+        if n_counted is None:
+            n_counted = columns.n_rows if self.reset else 0
+        self._count(columns, table, n_counted)
         return table
 
     def _check_keys(self, columns: Columns) -> None:

@@ -63,9 +63,10 @@ class Learning(NamedTuple):
         list[str] | None,
         _option("--set", help="Any other parameter of the learner, such as --set average=True. Can be repeated."),
     ] = None
-    threads: Annotated[int | None, _option(min=1, max=_MOST_THREADS, help="Number of threads. Default: all cores.")] = (
-        None
-    )
+    threads: Annotated[
+        int | None,
+        _option(min=1, max=_MOST_THREADS, help="Number of threads. Default: $OMP_NUM_THREADS, else all CPUs."),
+    ] = None
     device: Device = None
 
     def for_table(self) -> Learning:

@@ -32,8 +32,8 @@ def explain(
     model: Model,
     file: File,
     *,
-    rows: Annotated[int, typer.Option(min=1, help="Explain so many of the first rows.")] = 1000,
-    top: Annotated[int, typer.Option(min=1, help="Show so many columns.")] = 20,
+    rows: Annotated[int, typer.Option(min=1, help="Number of rows to explain, from the start of the file.")] = 1000,
+    top: Annotated[int, typer.Option(min=1, help="Number of columns to show.")] = 20,
     background: Annotated[
         str | None,
         typer.Option(help="Compare with the first 100 rows of this file: interventional values, not path-dependent."),
@@ -47,7 +47,7 @@ def explain(
 ) -> None:
     """Show which columns a model's scores depend on, by exact SHAP values; labels in the file are ignored.
 
-    A column's importance is the mean of the absolute values. Classes of more than two are explained one by one.
+    A column's importance is the mean of the absolute values. With more than two classes, each is explained separately.
 
     Example: isokern explain a9a.isokern a9a.t --plot a9a.png
     """

@@ -44,7 +44,7 @@ def stream(
         ),
     ] = None,
     block: Block = 1000,
-    delay: Annotated[int, _option(min=0, help="Blocks by which labels are late.")] = 0,
+    delay: Annotated[int, _option(min=0, help="Number of blocks after which labels arrive.")] = 0,
     protocol: Annotated[
         str,
         _option(help="rows: predict each row right before it is learned; blocks: a block at a time, as in the paper."),

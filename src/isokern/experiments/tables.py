@@ -163,8 +163,9 @@ def _all_notes(
         lines.append(f"Quick scale: at most {n_train:,} training and {n_test:,} test rows of each data set.")
     if plan.n_seeds > 1:
         lines.append(
-            f"Means over {plan.n_seeds} seeds, of psi and C medians; the range is in brackets. Cells whose first seed "
-            f"took more than {settings.SEEDS_SECONDS / 60:g} minutes, with the search, or was stopped have one seed."
+            f"Values are means over {plan.n_seeds} seeds (of psi and C medians), with the range in brackets. A "
+            f"measurement that was stopped or took more than {settings.SEEDS_SECONDS / 60:g} minutes, with its search, "
+            "has one seed."
         )
     lines.append("Times are CPU seconds of one thread; the paper's are CPU seconds, too.")
     return (*lines, *(line for note in notes for line in note(records, plan)))

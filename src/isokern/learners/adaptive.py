@@ -112,7 +112,7 @@ class AdaptiveIKClassifier(Renewing, IKOGDClassifier):
         """Forget everything, then learn the rows in order, in one pass; see :meth:`IKOGDClassifier.fit`."""
         self.check_parameters()
         read_all_weights(sample_weight, np.empty(_num_samples(X)))
-        self.forget()
+        self._forget()
         self.partial_fit(X, y, sample_weight=sample_weight)
         ClassBook.of_all(self.classes_, takes_new=True)  # raises unless there are two
         return self
@@ -184,5 +184,5 @@ class AdaptiveIKRegressor(Renewing, IKOGDRegressor):
         """Forget everything, then learn the rows in order, in one pass; see :meth:`IKOGDRegressor.fit`."""
         self.check_parameters()
         read_all_weights(sample_weight, np.empty(_num_samples(X)))
-        self.forget()
+        self._forget()
         return self.partial_fit(X, y, sample_weight=sample_weight)

@@ -22,8 +22,8 @@ from isokern.learners.classes import ClassBook
 from isokern.learners.commits import BLOCK, commit, one_at_a_time, one_view
 from isokern.learners.growth import FirstRows
 from isokern.learners.kernel_source import KernelSource, read_cells, take_columns
-from isokern.learners.linear_term import LinearTerm
-from isokern.learners.on_cells import NO_LINEAR_TERM, OnCells
+from isokern.learners.linear_term import NO_LINEAR_TERM, LinearTerm
+from isokern.learners.on_cells import OnCells
 from isokern.learners.one_vs_rest import OneVsRest
 from isokern.learners.parameters import check_class_weight
 from isokern.learners.race import Race
@@ -263,7 +263,7 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         labels, weights = read_labels(self, y, table), read_all_weights(sample_weight, table)
         rng = check_random_state(self.random_state)
         self._begin_on(table, labels, ClassBook.of_all(labels, takes_new=True), rng, fade=1.0)
-        self.learn_passes(self._mapped(table), labels, weights, rng)
+        self._learn_passes(self._mapped(table), labels, weights, rng)
         return self
 
     @one_at_a_time
@@ -460,7 +460,7 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
             learned = OneVsRest.begun(self, book, kernel.map_.starts)
         commit(self, "warm_up_", "growth_", kernel_=kernel, learned_=learned, linear_term_=term)
 
-    def learn_passes(self, rows: Any, labels: NDArray[Any], weights: Weights, rng: np.random.RandomState) -> None:
+    def _learn_passes(self, rows: Any, labels: NDArray[Any], weights: Weights, rng: np.random.RandomState) -> None:
         """Learn validated and mapped rows in ``n_passes`` passes, in orders drawn from ``rng``.
 
         Candidates race in the first pass, and the winner alone goes on.
@@ -480,7 +480,7 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
     ) -> None:
         """Forget everything and learn rows whose cells are known, as ``fit`` does without a race."""
         self.begin(ClassBook.of_all(labels, takes_new=True), kernel)
-        self.learn_passes(cells, labels, weights, rng)
+        self._learn_passes(cells, labels, weights, rng)
 
     def _mean_weights(self, labels: NDArray[Any], weights: Weights) -> tuple[float, float]:
         """Return the mean weight of the rows, and that in which each row counts by its weight."""

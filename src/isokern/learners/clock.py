@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from isokern import _core
 from isokern.parts import State
@@ -31,6 +35,12 @@ class Clock(_core.Clock):
     def of(cls, clock: _core.Clock) -> Self:
         """Return a copy of a clock."""
         return cls(clock.rounds, clock.n_support, clock.scale, clock.scale_sum, clock.n_rows)
+
+    @classmethod
+    def merge(cls, clocks: Sequence[_core.Clock], shares: NDArray[np.float64]) -> Self:
+        """Return a clock with the weighted mean of the counts, and the scales of the start."""
+        names = ("rounds", "n_support", "n_rows")
+        return cls(**{name: int(np.rint(shares @ [float(getattr(one, name)) for one in clocks])) for name in names})
 
     def later(self, n_rounds: int, n_support: int, *, is_new: bool) -> Clock:
         """Return the clock after more rounds and support vectors, for models that learn in Python."""

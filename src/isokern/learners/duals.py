@@ -22,6 +22,8 @@ from isokern.parts import Part, State, need, need_array
 from isokern.rows import CoreRows, CsrRows, core_rows, n_rows, row_blocks
 
 _BLOCK = 256  # rows
+# The core densifies support vectors of so many columns, more if the first one is dense (cpp/rivals/kernel_points.cpp).
+_PANEL_COLUMNS, _DENSE_COLUMNS = 4096, 32_768
 _LARGEST_SCORES = 2**20  # a file with more is refused, because each score takes memory without any support vector
 
 
@@ -86,7 +88,8 @@ class KernelDual(Part):
         need_array(births, np.int64, 1, "births")
         need(alpha.shape[1] == given["n_columns"] <= _LARGEST_SCORES, "coefficients must have a column per score")
         need(((births >= 0) & (births <= given["clock"].rounds)).all(), "births must not be later than the clock")
-        check_points(rows, alpha.nbytes + births.nbytes)
+        is_dense = len(rows.starts) > 1 and 2 * rows.starts[1] > rows.n_columns
+        check_points(rows, alpha.nbytes + births.nbytes, densified_up_to=_DENSE_COLUMNS if is_dense else _PANEL_COLUMNS)
         model = cls(**given)
         model.machine.add(rows, alpha, births)
         model.size = model.machine.size

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from isokern import _core
 from isokern.adaptive_trees import AdaptiveTrees
-from isokern.arrays import to_host
+from isokern.arrays import is_foreign, to_host
 from isokern.fitted_map import FittedMap
 from isokern.forest import LeafSum, Trees
 from isokern.learners.linear_term import LinearTerm
@@ -141,6 +141,14 @@ class Features:
     renewals: tuple[Any, ...] = ()  # trees that are renewed along these rows, see ``ladder``
     _cells: dict[Scales, Any] = field(default_factory=dict, init=False)
     _linear: list[CoreRows] = field(default_factory=list, init=False)
+
+    @classmethod
+    def of_cells(cls, fitted: FittedMap, cells: Any, threads: int) -> Features:
+        """Return validated cells as features; the leaves of trees tell all cells."""
+        codes = cells[:, fitted.n_scales - 1 :: fitted.n_scales] if fitted.n_codes < cells.shape[1] else cells
+        if is_foreign(cells):
+            return cls(fitted, None, codes, None, threads, source=cells)
+        return cls(fitted, None, np.ascontiguousarray(codes), None, threads)
 
     def __len__(self) -> int:
         if self.codes is not None:

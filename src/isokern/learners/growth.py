@@ -13,11 +13,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from isokern.fitted_map import FittedMap
 from isokern.learners.features import ScaleCells, Scales, scale_cells
-from isokern.learners.warm_up import Batch, WarmUp
+from isokern.learners.warm_up import Batch, WarmUp, rows_in_memory
 from isokern.parts import Part, need, need_array
 
 FIRST_ROWS = 16  # from which the trees are drawn
@@ -25,7 +24,6 @@ _RATIO = 4  # of the numbers of rows at which they grow
 _ROWS_PER_CELL = 2
 MOST_CELLS = 16_384
 _REDRAWN_ROWS = 256  # up to here, trees are drawn anew instead
-_MOST_BYTES = 2**26  # of the rows that are kept, judged by the first ones
 _HASH_BITS = 53
 SQUARES_SHARE = 1 / 16  # of a cell's sum of squared gradients that its parts take over, so that they take long steps
 
@@ -87,9 +85,8 @@ class Growth(Part):
     @classmethod
     def begun(cls, batch: Batch, seed: int, most_cells: int) -> Self:
         """Return the growth of a map that was drawn from the first rows."""
-        n, table = len(batch.targets), batch.table
-        n_bytes = table.data.nbytes + (table.indices.nbytes if sparse.issparse(table) else 0)
-        n_most = int(min(most_cells, max(_MOST_BYTES * n // max(1, n_bytes), _REDRAWN_ROWS)))
+        n = len(batch.targets)
+        n_most = min(most_cells, max(rows_in_memory(batch.table), _REDRAWN_ROWS))
         return cls(seed, n_most, n, 0, np.arange(n), WarmUp((batch._replace(weights=None),))).further()
 
     @property

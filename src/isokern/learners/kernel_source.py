@@ -14,7 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from isokern.engines import engine_of
 from isokern.feature_map import IsolationKernel
 from isokern.fitted_map import FittedMap
-from isokern.learners.warm_up import FIRST_ROWS
+from isokern.learners.warm_up import BUFFERED_ROWS
 from isokern.partitionings import is_tree
 from isokern.parts import need
 
@@ -65,7 +65,7 @@ class KernelSource(NamedTuple):
         if self.learner.n_initial is not None:
             return int(self.learner.n_initial)
         n_cells = (self.kernel or self.learner).n_cells
-        return FIRST_ROWS if isinstance(n_cells, str) else max(FIRST_ROWS, n_cells)
+        return BUFFERED_ROWS if isinstance(n_cells, str) else max(BUFFERED_ROWS, n_cells)
 
     @property
     def _flat(self) -> dict[str, Any]:

@@ -21,6 +21,10 @@ _TYPICAL = 100.0  # medians of the distances to a column's median, beyond which 
 _LOOKED_AT = 512  # rows that tell this median
 _LARGEST = 30.0  # standardised values beyond count as this much, so that no row rules a weight for good
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # odd, of random bits: spreads the codes of categories
+NO_LINEAR_TERM = (
+    "linear must be False for cells, which say nothing about the columns of rows; got a model with a linear term. Give "
+    "it the rows themselves, or linear=False."
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from isokern.arrays import ForeignRows, is_foreign
+from isokern.arrays import ForeignRows
 from isokern.checks import all_or_nothing, is_integer, n_threads, private, warn_user
 from isokern.engines import engine_of, host_table
 from isokern.feature_map import IsolationKernel, core_weights
@@ -26,7 +26,7 @@ from isokern.learners.commits import BLOCK, ahead, blocks, commit, one_view
 from isokern.learners.features import Features
 from isokern.learners.growth import FIRST_ROWS, MOST_CELLS, FirstRows, Growth, Heirs, first_cells
 from isokern.learners.kernel_source import REFITTED, KernelSource, check_same_map, draw_seed, share_starts
-from isokern.learners.linear_term import LinearTerm
+from isokern.learners.linear_term import NO_LINEAR_TERM, LinearTerm
 from isokern.learners.parameters import check_flag, check_n_initial
 from isokern.learners.steps import check_cell_steps, is_open
 from isokern.learners.warm_up import Batch, WarmUp
@@ -35,10 +35,6 @@ from isokern.parts import need
 from isokern.progress import Bar, check_verbose, tell
 from isokern.rows import input_tags, read_rows
 
-NO_LINEAR_TERM = (
-    "linear must be False for cells, which say nothing about the columns of rows; got a model with a linear term. Give "
-    "it the rows themselves, or linear=False."
-)
 _GROWING = (
     "growth must be False for cells, because a map that grows needs the rows; got cells for such a map. Give the rows "
     "themselves, or growth=False."
@@ -292,15 +288,7 @@ class OnCells:
         if not self.takes_cells:
             raise ValueError(NO_LINEAR_TERM)
         self._check_same_map()
-        codes = cells
-        if fitted.n_codes < cells.shape[1]:  # the leaves of trees tell all cells
-            codes = cells[:, fitted.n_scales - 1 :: fitted.n_scales]
-        source = None
-        if is_foreign(cells):
-            source = cells
-        else:
-            codes = np.ascontiguousarray(codes)
-        return Features(fitted, None, codes, None, n_threads(self.n_jobs), source=source)
+        return Features.of_cells(fitted, cells, n_threads(self.n_jobs))
 
     def _known(self, cells: Any) -> Any:
         """Return cells that can be scored; raise unless they can be those of the kernel."""

@@ -5,12 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from scipy import sparse
-
-from isokern.learners.warm_up import Batch, gathered, joined
+from isokern.learners.warm_up import Batch, gathered, joined, rows_in_memory
 from isokern.parts import Part, need
-
-_MOST_BYTES = 2**26  # of the rows that are kept, judged by the first ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,8 +20,7 @@ class RecentRows(Part):
     @classmethod
     def begun(cls, table: Any, n_most: int) -> Self:
         """Return an empty buffer for rows like these."""
-        n_bytes = table.data.nbytes + (table.indices.nbytes if sparse.issparse(table) else 0)
-        return cls(int(min(n_most, max(16, _MOST_BYTES * table.shape[0] // max(1, n_bytes)))), 0)
+        return cls(min(n_most, max(16, rows_in_memory(table))), 0)
 
     @property
     def n(self) -> int:

@@ -18,9 +18,10 @@ from isokern.learners.answers import check_method
 from isokern.learners.candidates import FADE, candidates_of, grows, has_linear_term
 from isokern.learners.commits import BLOCK, commit, one_at_a_time, one_view
 from isokern.learners.kernel_source import KernelSource, read_cells, take_columns
+from isokern.learners.linear_term import NO_LINEAR_TERM
 from isokern.learners.moments import Moments
 from isokern.learners.number_race import NumberRace
-from isokern.learners.on_cells import NO_LINEAR_TERM, OnCells
+from isokern.learners.on_cells import OnCells
 from isokern.learners.parameters import check_non_negative, check_quantiles
 from isokern.learners.residuals import Residuals
 from isokern.learners.row_answers import labelled_runs

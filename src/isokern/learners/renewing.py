@@ -85,7 +85,7 @@ class Renewing(OnCells):
     ladder_: Ladder
     recent_: RecentRows
 
-    def forget(self) -> None:
+    def _forget(self) -> None:
         """Forget everything that was learned."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)

@@ -21,7 +21,7 @@ from isokern.learners.linear import finite_scores
 from isokern.learners.parameters import check_class_weight, check_flag, check_n_initial
 from isokern.learners.steps import MARGIN_LOSSES, check_steps
 from isokern.learners.targets import Weights, pass_orders, read_all_weights, read_labels, read_weights, some
-from isokern.learners.warm_up import FIRST_ROWS, Batch, WarmUp
+from isokern.learners.warm_up import BUFFERED_ROWS, Batch, WarmUp
 from isokern.parts import need
 from isokern.rows import input_tags, read_rows
 from isokern.scaling import Scaling, check_scale
@@ -231,7 +231,7 @@ class RivalClassifier(ClassifierMixin, BaseEstimator):
         """Return the number of rows to buffer before the model is made."""
         if self.scale is None and not needs_rows(self):
             return 0
-        return FIRST_ROWS if self.n_initial is None else int(self.n_initial)
+        return BUFFERED_ROWS if self.n_initial is None else int(self.n_initial)
 
     # -- prediction
 

@@ -288,9 +288,8 @@ class ScaleWeights(Part):
             for share, table in zip(shares, columns, strict=True):
                 total = None if table is None else np.add(total, share * table, out=total)
             tables.append(None if total is None else total.astype(np.float32))
-        names = ("rounds", "n_support", "n_rows")
-        counts = {name: int(np.rint(shares @ [float(getattr(part.clock, name)) for part in parts])) for name in names}
-        return replace(first, **dict(zip(first.in_place, tables, strict=True)), clock=Clock(**counts))
+        clock = Clock.merge([part.clock for part in parts], shares)
+        return replace(first, **dict(zip(first.in_place, tables, strict=True)), clock=clock)
 
     def state(self) -> State:
         """Return the fields, with weights and squares of cells as tables of their own."""

@@ -14,7 +14,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from isokern.arrays import ForeignRows, is_foreign
+from isokern.arrays import ForeignRows
 from isokern.checks import all_or_nothing, is_number, n_threads, warn_user
 from isokern.engines import engine_of, host_table
 from isokern.feature_map import IsolationKernel
@@ -27,7 +27,7 @@ from isokern.learners.column_weights import chosen_weights
 from isokern.learners.commits import one_view
 from isokern.learners.features import Features
 from isokern.learners.kernel_source import KernelSource, draw_seed, read_cells, share_starts, take_columns
-from isokern.learners.linear_term import LinearTerm
+from isokern.learners.linear_term import NO_LINEAR_TERM, LinearTerm
 from isokern.learners.parameters import check_choice, check_class_weight, check_flag, check_integer
 from isokern.learners.scale_weights import ScaleWeights
 from isokern.learners.svm import Problem, Stop
@@ -43,10 +43,6 @@ LOSSES = ("squared_hinge", "hinge")
 # Of tol="auto". Less takes more passes, and made test accuracies better or worse by little.
 _GAIN = 0.01
 _LARGEST_SCALING = 1e100  # so that its square is finite
-_NO_LINEAR_TERM = (
-    "linear must be False for cells, which say nothing about the columns of rows; got a model with a linear term. Give "
-    "it the rows themselves, or linear=False."
-)
 
 
 def _is_calibrated(learner: IKSVC) -> bool:
@@ -263,7 +259,7 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         """
         self.check_parameters()
         if self.linear not in (False, "auto"):
-            raise ValueError(_NO_LINEAR_TERM)
+            raise ValueError(NO_LINEAR_TERM)
         for name in ("kernel_", "feature_names_in_"):
             self.__dict__.pop(name, None)
         self.kernel_ = KernelSource(self).for_cells()
@@ -273,7 +269,7 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         book = ClassBook.of_all(labels, takes_new=False)
         self.linear_term_ = None
         rng = check_random_state(self.random_state)
-        self._train(book, self._features_of_cells(known), labels, weights, rng)
+        self._train(book, Features.of_cells(self.kernel_.map_, known, n_threads(self.n_jobs)), labels, weights, rng)
         return self
 
     def _train(
@@ -340,8 +336,10 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         """Return the scores of rows given as cells of shape (n, n_partitionings) from ``kernel_.apply``."""
         check_is_fitted(self, "kernel_")
         if self.linear_term_ is not None:
-            raise ValueError(_NO_LINEAR_TERM)
-        return self._scores(self._features_of_cells(engine_of(cells).check_cells(self.kernel_.map_, cells)))
+            raise ValueError(NO_LINEAR_TERM)
+        fitted = self.kernel_.map_
+        known = engine_of(cells).check_cells(fitted, cells)
+        return self._scores(Features.of_cells(fitted, known, n_threads(self.n_jobs)))
 
     @one_view
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -403,15 +401,6 @@ class IKSVC(ClassifierMixin, BaseEstimator):
         has_linear = self.linear_term_ is not None
         table = host_table(rows) if source is not None and has_linear else rows
         return Features(self.kernel_.map_, self.linear_term_, codes, table, n_threads(self.n_jobs), source=source)
-
-    def _features_of_cells(self, cells: Any) -> Features:
-        """Return validated cells in the form that machines take; the leaves of trees tell all cells."""
-        fitted, codes = self.kernel_.map_, cells
-        if fitted.n_codes < cells.shape[1]:
-            codes = cells[:, fitted.n_scales - 1 :: fitted.n_scales]
-        source = cells if is_foreign(cells) else None
-        codes = codes if source is not None else np.ascontiguousarray(codes)
-        return Features(fitted, None, codes, None, n_threads(self.n_jobs), source=source)
 
     def _scores(self, features: Features) -> Any:
         if isinstance(self.model_, CellWeights):

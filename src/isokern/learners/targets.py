@@ -17,7 +17,8 @@ from isokern.frames import is_missing
 
 Weights = NDArray[np.float64] | None
 
-LARGEST = 1e50  # targets and weights beyond count as this much, so that no product of them overflows
+LARGEST = 1e50  # weights beyond count as this much, so that no product of them overflows
+_LARGEST_TARGET = 1e35  # likewise targets, in whose units the weights of a race are, in single precision
 
 
 def read_labels(estimator: object, y: Any, rows: Any) -> NDArray[Any]:
@@ -52,7 +53,7 @@ def read_numbers(estimator: object, y: Any, rows: Any) -> NDArray[np.float64]:
         cure = "Convert y to numbers, or use a classifier."
         raise ValueError(f"y must be numbers for a regressor; got {value!r:.60} first in row {k}. {cure}") from None
     _check_finite(targets)
-    return np.ascontiguousarray(targets.clip(-LARGEST, LARGEST))
+    return np.ascontiguousarray(targets.clip(-_LARGEST_TARGET, _LARGEST_TARGET))
 
 
 def read_outputs(estimator: object, y: Any, rows: Any) -> NDArray[np.float64]:

@@ -14,7 +14,8 @@ from isokern.learners.classes import ClassBook
 from isokern.learners.targets import Weights
 from isokern.parts import Part, need
 
-FIRST_ROWS = 1000  # default size of the buffer
+BUFFERED_ROWS = 1000  # default size of the buffer
+_MOST_BYTES = 2**26  # of the rows that a stream keeps
 
 
 class Batch(NamedTuple):
@@ -100,6 +101,12 @@ def gathered(batches: Sequence[Batch], batch: Batch) -> list[Batch]:
     while len(gathered) > 1 and len(gathered[-2].targets) <= len(gathered[-1].targets):
         gathered[-2:] = [joined(gathered[-2:])]
     return gathered
+
+
+def rows_in_memory(table: Any) -> int:
+    """Return how many rows like these a stream may keep."""
+    n_bytes = table.data.nbytes + (table.indices.nbytes if sparse.issparse(table) else 0)
+    return int(_MOST_BYTES * table.shape[0] // max(1, n_bytes))
 
 
 def stack_tables(tables: Sequence[Any]) -> Any:

@@ -128,15 +128,13 @@ class CellWeights(Part):
     def merge(cls, parts: Sequence[Self], shares: NDArray[np.float64]) -> Self:
         """Return the weighted mean of models on one map, including all that later steps depend on."""
         first = parts[0]
-        rounds = int(np.rint(shares @ [float(part.clock.rounds) for part in parts]))
-        n_support = int(np.rint(shares @ [float(part.clock.n_support) for part in parts]))
-        n_rows = int(np.rint(shares @ [float(part.clock.n_rows) for part in parts]))
+        clock = Clock.merge([part.clock for part in parts], shares)
         values = _mean((part.current() for part in parts), shares)
         # The new clock has a scale_sum of 0, so the mean over the rounds is -sums / rounds.
         averaged = (part.table() / max(1, part.clock.rounds) for part in parts)
-        sums = None if first.sums is None else -float(max(1, rounds)) * _mean(averaged, shares)
+        sums = None if first.sums is None else -float(max(1, clock.rounds)) * _mean(averaged, shares)
         squares = None if first.squares is None else _mean((part.squares for part in parts), shares)
-        return cls(first.starts, values, sums, squares, Clock(rounds, n_support, n_rows=n_rows), first.naive)
+        return cls(first.starts, values, sums, squares, clock, first.naive)
 
 
 @dataclass(eq=False)
