@@ -39,10 +39,21 @@ def is_frame(X: Any) -> bool:
 
 def in_order(X: Any, names: Sequence[str]) -> Any:
     """Return a frame with its columns in the order of ``names``, if it has exactly these columns."""
-    import narwhals as nw
-
-    frame = nw.from_native(X, eager_only=True)
+    frame = _frame(X)
     return X if frame.columns == list(names) or set(frame.columns) != set(names) else frame.select(names).to_native()
+
+
+def _frame(X: Any) -> Any:
+    """Return a data frame in the form of narwhals, which is the same for all libraries."""
+    import narwhals as nw
+    from narwhals.exceptions import DuplicateError
+
+    try:
+        return nw.from_native(X, eager_only=True)
+    except DuplicateError:
+        names = Counter(getattr(X, "column_names", None) or X.columns)
+        twice = next(name for name, n in names.items() if n > 1)
+        raise ValueError(f"X must have columns of different names; got {twice!r} more than once. Rename one.") from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +94,7 @@ class Columns(NamedTuple):
     def of(cls, X: Any, names: Iterable[str] | None = None) -> Self:
         """Return the columns of a data frame, of an array or nested list, or of dicts; those of dicts are ``names``."""
         if is_frame(X):
-            import narwhals as nw
-
-            frame = nw.from_native(X, eager_only=True)
+            frame = _frame(X)
             return cls(list(frame.iter_columns()), list(frame.columns), len(frame))
         if are_dicts(X):
             return cls.of_dicts(X, names)
@@ -140,9 +149,7 @@ def needs_encoding(X: Any) -> bool:
     if isinstance(X, np.ndarray):
         return X.dtype.kind in "OUSTMm"
     if is_frame(X):
-        import narwhals as nw
-
-        return any(map(_is_encoded, nw.from_native(X, eager_only=True).iter_columns()))
+        return any(map(_is_encoded, _frame(X).iter_columns()))
     return isinstance(X, list | tuple) and (are_dicts(X) or _holds_words(X))
 
 
@@ -304,6 +311,8 @@ def _name_of(value: Any) -> str | None:
         return repr(number)
     if isinstance(value, bytes):
         return value.decode()
+    if type(value).__name__ == "Interval":  # of pandas' cut and qcut
+        return str(value)
     raise TypeError
 
 
@@ -333,7 +342,7 @@ def is_missing(value: Any) -> bool:
 
 
 def _bad_value(value: Any, name: str, row: int) -> Exception:
-    if isinstance(value, _DATES):
+    if isinstance(value, _DATES) or type(value).__name__ == "Period":  # of pandas
         return ValueError(f"X must not hold dates or times; got {value!r} in {name}, row {row}. {_DATE_CURE}")
     if isinstance(value, str | bytes):
         return ValueError(f"X must hold text in UTF-8; got {value!r} in {name}, row {row}.")
