@@ -42,7 +42,8 @@ from isokern.rows import read_rows
 
 _MOST_PASSES, _FEWEST_PASSES, _ROWS_OF_ALL_PASSES = 10, 3, 1_000_000  # of fit, which may make fewer
 _LINEAR_PASSES = 5  # times as many for a linear model, to which they cost little
-_LEAST_GAIN = 0.002  # of a pass, by which the error must fall for another one
+# ``fit`` ends after so many passes that do not lower the error by this share; few held-out rows make it uneven.
+_PATIENCE, _LEAST_GAIN = 3, 0.002
 
 
 class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
@@ -88,8 +89,9 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         Whether to predict with the mean of the weights over all steps instead of the latest weights. "auto" leaves it
         to the race, whose candidates do not average; without a race it is True.
     n_passes : int or "auto", default="auto"
-        Number of passes of ``fit`` over the rows. "auto" makes up to ten (three of more than 250,000 rows), as long as
-        each of them lowers the loss on a tenth of the rows, which are learned at the end; without a race it is 1.
+        Number of passes of ``fit`` over the rows. "auto" makes up to ten (three of more than 250,000 rows), keeps the
+        weights with the least loss on a tenth of the rows, learns these, and makes one more pass over all; without a
+        race it is 1.
     learning_rate, shrinkage, shuffle, growth, n_initial, evaluation, n_jobs, random_state, verbose
         See :class:`IKOGDClassifier`. During the warm-up the mean target is predicted, or its quantiles.
 
@@ -389,25 +391,26 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         self._learn_passes(cells, outputs, weights, rng)
 
     def _learn_while_better(self, batch: Batch, learned: Any, held: Any, rng: np.random.RandomState) -> None:
-        """Learn rows again, as long as that lowers the error on rows held out; then learn these in as many passes."""
-        steps, test = Steps.of(self), batch.some(held)
-        error, n_done = self.learned_.error(*test, steps), 1
+        """Learn rows again, as long as that lowers the error on rows held out; then learn these, and all once more."""
+        steps, test, n_stale = Steps.of(self), batch.some(held), 0
+        least, best = self.learned_.error(*test, steps), self.learned_.snapshot()
         most = min(_MOST_PASSES, max(_FEWEST_PASSES, _ROWS_OF_ALL_PASSES // len(learned)))
         most *= _LINEAR_PASSES if self._is_linear else 1
-        for order in pass_orders(len(learned), most - 1, rng, shuffle=self.shuffle):
-            before, error_before = self.learned_.snapshot(), error
-            with Bar(self, f"pass {n_done + 1} of at most {most}", len(learned)) as bar:
+        for k, order in enumerate(pass_orders(len(learned), most - 1, rng, shuffle=self.shuffle), start=2):
+            with Bar(self, f"pass {k} of at most {most}", len(learned)) as bar:
                 self._learn_in_order(batch, learned[order], is_new=False, bar=bar)
             error = self.learned_.error(*test, steps)
-            tell(self, f"pass {n_done + 1}: error of {error:.4f} on held-out rows, {error_before:.4f} before")
-            if error > error_before:
-                commit(self, learned_=before)
+            tell(self, f"pass {k}: error of {error:.4f} on held-out rows, {least:.4f} at best before")
+            n_stale = 0 if error < (1.0 - _LEAST_GAIN) * least else n_stale + 1
+            if error < least:
+                least, best = error, self.learned_.snapshot()
+            if n_stale == _PATIENCE:
                 break
-            n_done += 1
-            if error > (1.0 - _LEAST_GAIN) * error_before:
-                break
-        for k in range(n_done):
-            self._learn_in_order(batch, held, is_new=k == 0)
+        commit(self, learned_=best)
+        self._learn_in_order(batch, held)
+        everything = np.concatenate([learned, held])
+        (order,) = pass_orders(len(everything), 1, rng, shuffle=self.shuffle)
+        self._learn_in_order(batch, everything[order], is_new=False)
 
     def _learn(
         self,
