@@ -43,7 +43,7 @@ from learning import (
 POSITIVE, COUNT = "a positive number", "an integer of at least 1"
 SCHEDULES, SCALES = '"constant", "decaying" or "adagrad"', 'None, "minmax", "standard" or "maxabs"'
 LOSSES = '"hinge", "squared_hinge" or "logistic"'
-CLASS_WEIGHTS = 'None, "balanced" or a dict of numbers of at least 0'
+CLASS_WEIGHTS = r'None, "balanced" or a dict of numbers from 0 to 1e\+50'
 BELOW_RATE = "at least 0 and below 1 / learning_rate"
 BUDGETED = partial(OGDClassifier, budget=20)
 RIVALS = (OGDClassifier, NOGDClassifier, FOGDClassifier, AdaRakerClassifier)
@@ -83,6 +83,7 @@ BAD_PARAMETERS = [
         "one or several different numbers between 0 and 1",
         [0, 1.0, (), (0.1, 2), (0.1, 0.1)],
     ),
+    (IKOGDRegressor, "quantiles", '0.5 unless loss="quantile"', [0.2, (0.1, 0.9)]),
     (IKOGDRegressor, "epsilon", "a number of at least 0", [-0.1, np.nan, "small", None]),
     (IKSVC, "C", '"auto" or a positive number', [0.0, np.inf, "1"]),
     (IKSVC, "linear", 'True, False or "auto"', ["yes", None]),

@@ -387,3 +387,28 @@ def test_periods_are_refused_like_dates():
     frame = pd.DataFrame({"x": pd.period_range("2020", periods=3)})
     with pytest.raises(ValueError, match="X must not hold dates or times; got Period"):
         IsolationKernel().fit(frame)
+
+
+def test_a_record_batch_is_read_like_a_table(columns):
+    table = pa.Table.from_pandas(pd.DataFrame(columns))
+    (batch,) = table.to_batches()
+    kernel = IsolationKernel(**SMALL).fit(batch)
+    assert np.array_equal(kernel.apply(table), kernel.apply(batch.select(batch.schema.names[::-1])))
+    assert kernel.is_categorical_.any()
+
+
+def test_a_lazy_frame_is_an_error_with_the_cure():
+    with pytest.raises(ValueError, match=r"X must be in memory; got a LazyFrame\. Call its method collect first"):
+        IsolationKernel().fit(pl.DataFrame({"a": [1.0, 2.0]}).lazy())
+
+
+def test_integers_of_any_size_are_categories_but_not_numbers():
+    frame = pd.DataFrame({"a": [10**400, 1] * 10})
+    assert IsolationKernel(n_partitionings=2, categorical_features=[0]).fit(frame).categories_[0].n == 2
+    with pytest.raises(ValueError, match=r"X must fit into float64 in column 0 \('a'\); got 1000.* in row 0"):
+        IsolationKernel().fit(frame)
+
+
+def test_a_struct_is_not_a_category():
+    with pytest.raises(TypeError, match=r"a string or a number in column 0 \('a'\)"):
+        IsolationKernel().fit(pl.DataFrame({"a": [{"x": 1}] * 5}))

@@ -236,3 +236,24 @@ def test_outputs_must_stay_and_have_no_quantiles():
         IKOGDRegressor(**FEW).partial_fit(X, y).partial_fit(X, outputs)
     with pytest.raises(ValueError, match=r"one output for loss=.quantile.; got 2\. Use sklearn\.multioutput"):
         IKOGDRegressor(loss="quantile", **FEW).fit(X, outputs)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_few_rows_with_a_weight_may_all_be_learned_or_all_held_out(seed):
+    X, weights = np.random.default_rng(0).normal(size=(300, 3)), np.zeros(300)
+    weights[0] = 1.0
+    model = IKOGDRegressor(n_partitionings=5, random_state=seed).fit(X, X[:, 0], sample_weight=weights)
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_all_rows_are_counted_once_whatever_the_number_of_passes():
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    assert IKOGDRegressor(n_partitionings=5, random_state=0).fit(X, X[:, 0]).n_rows_seen_ == 300
+
+
+def test_more_passes_than_two_help_on_a_smooth_function_without_noise():
+    X = np.random.default_rng(0).uniform(size=(600, 2))
+    y = np.sin(6 * X[:, 0]) + X[:, 1]
+    models = [IKOGDRegressor(n_passes=n, random_state=0).fit(X[:400], y[:400]) for n in ("auto", 2)]
+    auto, two = (1.0 - model.score(X[400:], y[400:]) for model in models)
+    assert auto < 0.7 * two

@@ -341,14 +341,14 @@ print(megabytes("VmHWM") - before)
 
 CHOICES = {
     "no such label": ({"label": "z"}, ValueError, 'label must be one of "a", "b", "c"; got "z"'),
-    "no such column": ({"columns": ["a", "z"]}, ValueError, 'columns must be among "a", "b", "c"; got "z"'),
-    "label and column": ({"label": "a", "columns": ["a"]}, ValueError, 'columns must not contain the label; got "a"'),
+    "no such column": ({"columns": ["a", "z"]}, ValueError, 'there must be a column "z"; got "a", "b", "c"'),
+    "label and column": ({"label": "a", "columns": ["a"]}, ValueError, "label must not be one of the feature columns"),
     "a column twice": ({"columns": ["a", "a"]}, ValueError, 'columns must be unique; got "a" twice'),
     "no columns": ({"columns": []}, ValueError, "there must be a feature column besides the label"),
     "a name alone": ({"columns": "abc"}, TypeError, "columns must be None or a list of column names; got 'abc'"),
     "numbers as columns": ({"columns": [0]}, TypeError, r"columns must be None or a list of column names; got \[0\]"),
     "no such column to drop": ({"drop": ["z"]}, ValueError, 'drop must be among "a", "b", "c"; got "z"'),
-    "no such column to type": ({"types": {"z": "text"}}, ValueError, 'types must be among "a", "b", "c"; got "z"'),
+    "no such column to type": ({"types": {"z": "text"}}, ValueError, 'there must be a column "z"; got "a", "b", "c"'),
     "no such type": (
         {"types": {"a": "int"}},
         ValueError,
@@ -479,3 +479,23 @@ def test_a_parquet_column_name_that_is_not_utf8_is_an_error_that_names_the_file(
 def test_parquet_from_standard_input_is_an_error():
     with pytest.raises(ValueError, match=r'path must be a file; got "-"\. Parquet cannot be read from a pipe'):
         read_parquet("-")
+
+
+def test_decimal_commas_are_found_and_kept_to_the_end_of_a_file(tmp_path):
+    rows = [(k / 8, k % 3, "ab"[k % 2]) for k in range(400)]
+    path = tmp_path / "commas.csv"
+    path.write_text("x;n;label\n" + "".join(f"{x:.4f};{n};{label}\n" for x, n, label in rows).replace(".", ","))
+    X, y = read_csv(path, label="label")
+    assert X.tolist() == [[x, n] for x, n, _ in rows]
+    assert y.tolist() == [label for *_, label in rows]
+    (first, _), *_ = iter_csv(path, 100, label="label", types={"x": "number"})
+    assert np.array_equal(first, X[:100])
+
+
+def test_text_with_commas_is_no_number(tmp_path):
+    path = tmp_path / "text.csv"
+    path.write_text('x;label\n"1,5";a\n"none, really";b\n"2,5";a\n')
+    X, _ = read_csv(path, label="label")
+    assert X.column("x").to_pylist() == ["1,5", "none, really", "2,5"]
+    X, _ = read_csv(path, label="label", types={"x": "text"})
+    assert X.column("x").to_pylist()[0] == "1,5"

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from isokern import IKSVC, IKOGDClassifier, IKOGDRegressor
+from isokern import IKSVC, IKOGDClassifier, IKOGDRegressor, OGDClassifier
 from learning import make_rows
 
 X = make_rows(6)[0]
@@ -90,3 +90,49 @@ GOOD_LABELS = {
 def test_numbers_and_text_of_any_library_are_labels(y):
     expected = sorted(set(np.asarray(y).tolist()))
     assert IKOGDClassifier(**SMALL).fit(X, y).classes_.tolist() == expected
+
+
+# Labels that float64 cannot tell apart
+
+LARGE = 2**60 + np.arange(3)
+
+
+def large_labels(n=90):
+    return np.random.default_rng(0).normal(size=(n, 2)), np.resize(LARGE, n)
+
+
+def test_nullable_integers_of_any_size_are_classes():
+    X, y = large_labels()
+    model = IKOGDClassifier(n_partitionings=5, random_state=0).fit(X, pd.Series(y, dtype="Int64"))
+    assert model.classes_.tolist() == LARGE.tolist()
+
+
+def test_large_labels_that_are_floats_are_refused():
+    X, y = large_labels()
+    with pytest.raises(ValueError, match=r"^y must be below 2\^53 .* Give such classes as integers or text"):
+        IKOGDClassifier().fit(X, y.astype(float))
+
+
+@pytest.mark.parametrize(("first", "later"), [(2**63, -1), (2**60, 1.0), (1.0, 2**60)])
+def test_later_labels_are_refused_if_their_common_type_rounds_them(first, later):
+    X, _ = large_labels()
+    model = IKOGDClassifier(n_partitionings=5, n_initial=16, random_state=0)
+    model.partial_fit(X, np.resize(np.array([first, first + 1]), len(X)))
+    with pytest.raises(ValueError, match=r"^y must be of the type of the classes"):
+        model.partial_fit(X, np.full(len(X), later))
+
+
+def test_small_labels_may_change_their_type_of_number():
+    X, y = large_labels()
+    model = IKOGDClassifier(n_partitionings=5, random_state=0).partial_fit(X, y - 2**60)
+    for dtype in (np.uint8, np.float64, np.int64):
+        model.partial_fit(X, (y - 2**60).astype(dtype))
+    assert model.classes_.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("classes", [[0, 1, np.nan], ["a", "b", None], ["a", np.nan], np.array([0.0, np.nan])], ids=str)
+@pytest.mark.parametrize("learner", [IKOGDClassifier, OGDClassifier])
+def test_classes_must_not_be_missing(learner, classes):
+    X, _ = large_labels()
+    with pytest.raises(ValueError, match=r"^classes must not have missing values"):
+        learner().partial_fit(X, np.resize([0, 1], len(X)), classes=classes)

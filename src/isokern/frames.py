@@ -37,6 +37,18 @@ def is_frame(X: Any) -> bool:
     return is_into_dataframe(X)
 
 
+def in_memory(X: Any) -> Any:
+    """Return a record batch of pyarrow as a table, and other rows as they are; raise if they are not in memory."""
+    kind = type(X).__name__
+    if kind == "LazyFrame":
+        raise ValueError("X must be in memory; got a LazyFrame. Call its method collect first.")
+    if kind != "RecordBatch":
+        return X
+    import pyarrow
+
+    return pyarrow.Table.from_batches([X])
+
+
 def in_order(X: Any, names: Sequence[str]) -> Any:
     """Return a frame with its columns in the order of ``names``, if it has exactly these columns."""
     frame = _frame(X)
@@ -276,7 +288,10 @@ def _numbers(column: Any, name: str) -> NDArray[Any]:
             )
         if not (is_missing(value) or isinstance(value, Real | decimal.Decimal | np.bool_)):
             raise _bad_value(value, name, row)
-        numbers[row] = math.nan if is_missing(value) else float(value)
+        try:
+            numbers[row] = math.nan if is_missing(value) else float(value)
+        except OverflowError:
+            raise ValueError(f"X must fit into float64 in {name}; got {str(value)[:20]}... in row {row}.") from None
     return numbers
 
 
@@ -292,6 +307,8 @@ def _values(column: Any, name: str) -> NDArray[Any]:
     if dtype.is_temporal():
         raise ValueError(f"X must not hold dates or times; got {dtype} in {name}. {_DATE_CURE}")
     values = column.to_numpy()
+    if values.ndim > 1:  # a struct
+        raise _bad_value(values[0], name, 0)
     if isinstance(dtype, nw.Categorical):
         values = values.astype(object)
         values[column.is_null().to_numpy()] = None  # pyarrow gives missing entries of a dictionary a value
@@ -304,11 +321,11 @@ def _name_of(value: Any) -> str | None:
         return None
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
+    if isinstance(value, Integral):
+        return str(int(value))
     if isinstance(value, Real | decimal.Decimal):
         number = float(value)
-        if isinstance(value, Integral) or number.is_integer():
-            return str(int(value))  # type: ignore[arg-type]
-        return repr(number)
+        return str(int(value)) if number.is_integer() else repr(number)  # type: ignore[arg-type]
     if isinstance(value, bytes):
         return value.decode()
     if type(value).__name__ == "Interval":  # of pandas' cut and qcut

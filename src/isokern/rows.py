@@ -19,7 +19,7 @@ from sklearn.utils.validation import validate_data
 
 from isokern import _core
 from isokern.arrays import check_detached, is_foreign, to_host
-from isokern.frames import Columns, are_dicts, in_order, is_frame, needs_encoding, resolve
+from isokern.frames import Columns, are_dicts, in_memory, in_order, is_frame, needs_encoding, resolve
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _BLOCK_ROWS = 8192
@@ -92,6 +92,7 @@ def read_rows(
         if _core.find_nonfinite(X.ravel()) >= 0:
             check_block_finite(X, 0, None, allow_nan=has_trees(estimator))
         return X
+    X = in_memory(X)
     if is_foreign(X):
         check_detached(X)
         X = to_host(X)

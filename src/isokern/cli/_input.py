@@ -208,6 +208,8 @@ def listed(names: str) -> list[str]:
 def labelled(X: Any, y: Any) -> tuple[Any, Any]:
     """Return the rows that have a label, and their labels."""
     rows, labels, has_label = checked_block(X, y)
+    if not len(has_label):
+        raise ValueError("there must be rows to learn from; got none.")
     if not len(labels):
         raise ValueError("rows to learn from must have labels; got none.")
     return (rows if has_label.all() else Block(rows).take(has_label).rows), labels

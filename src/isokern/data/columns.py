@@ -49,7 +49,10 @@ class TableOptions(NamedTuple):
 
     def features(self, names: Sequence[str], file: str) -> list[str]:
         """Return the names of the feature columns, given those of all columns of a file."""
-        _check_among(names, file, drop=self.drop, types=self.types)
+        for name in [*(self.columns or ()), *(self.types or ())]:
+            if name not in names:
+                raise ValueError(f'{file}: there must be a column "{name}"; got {_listed(names)}.')
+        _check_among(names, file, drop=self.drop)
         kept = [name for name in names if name not in (self.drop or ())]
         for name in _repeated(kept):
             raise ValueError(f'{file}: column names must be unique; got "{name}" twice.')
@@ -64,7 +67,7 @@ class TableOptions(NamedTuple):
         for name in _repeated(features):
             raise ValueError(f'columns must be unique; got "{name}" twice.')
         if self.label in features:
-            raise ValueError(f'columns must not contain the label; got "{self.label}".')
+            raise ValueError(f'label must not be one of the feature columns; got "{self.label}".')
         return list(features)
 
     def told(self, name: str) -> str | None:

@@ -21,6 +21,7 @@ MISSING = (
     *("", " ", "NA", "N/A", "n/a", "#NA", "#N/A", "#N/A N/A", "NULL", "null", "NaN", "nan", "-NaN", "-nan"),
     *("1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 )
+_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+(?:[eE][-+]?\d+)?")
 _QUOTED_WORD = re.compile(b'"(?:' + b"|".join(re.escape(word.encode()) for word in MISSING if word) + b')"')
 
 
@@ -75,6 +76,7 @@ class Reader:
         self._file, self._names, self._options, self._label = file, names, options, options.label
         self.layout, self.features = layout, options.features(names, file)
         self.types: dict[str, Any] | None = None  # Arrow types of the features and the label
+        self._decimal_point = "."
         if "" in self.features and options.columns is None:
             raise ValueError(
                 f"{file}, line 1: column {names.index('') + 1} must have a name. "
@@ -100,11 +102,24 @@ class Reader:
 
         wanted = self.features if self._label is None else [*self.features, self._label]
         try:
+            if self._has_decimal_commas(text, wanted):
+                self._decimal_point = ","
             inferred = self._inferred(text, wanted)
         except ValueError:
             self.types = dict.fromkeys(wanted, pyarrow.string())
             self._raise_on_bad_line(text, line)
         return {name: self._type_of(name, inferred[name], text) for name in wanted}
+
+    def _has_decimal_commas(self, text: bytes, wanted: list[str]) -> bool:
+        """Return whether all values of a column that may hold numbers have a comma between digits."""
+        import pyarrow
+
+        may_be_numbers = [name for name in wanted if self._options.told(name) != "text"]
+        if self.layout.separator == "," or b"," not in text or not may_be_numbers:
+            return False
+        table = self._columns(text, dict.fromkeys(may_be_numbers, pyarrow.string()))
+        columns = (column.drop_null().to_pylist() for column in table.columns)
+        return any(column and all(map(_DECIMAL_COMMA.fullmatch, column)) for column in columns)
 
     def _inferred(self, text: bytes, wanted: list[str]) -> dict[str, Any]:
         """Return the types that pyarrow infers; without rows, null."""
@@ -198,6 +213,7 @@ class Reader:
                 include_columns=list(types),
                 null_values=MISSING,
                 strings_can_be_null=True,
+                decimal_point=self._decimal_point,
                 **options,
             ),
         )

@@ -57,7 +57,8 @@ def read_csv(
         time zone, and times of day as seconds since midnight.
     separator : str, default=None
         The character between fields. None means a tab if the file's name has the suffix .tsv; else the one of comma,
-        semicolon, tab and vertical bar that cuts the first 20 lines into equally many fields, and into the most.
+        semicolon, tab and vertical bar that cuts the first 20 lines into equally many fields, and into the most. If it
+        is not a comma and all first values of a column are like "0,5", numbers have decimal commas.
     header : bool, default=True
         Whether the first line names the columns. If not, their names are their positions: "0", "1", ...
     sparse : bool, default=False

@@ -14,7 +14,7 @@ from sklearn.utils import column_or_1d
 
 from isokern.checks import one_of
 from isokern.frames import is_missing
-from isokern.learners.classes import ClassBook
+from isokern.learners.classes import ClassBook, read_classes
 from isokern.learners.commits import BLOCK
 
 METHODS = ("predict", "decision_function", "predict_proba")
@@ -33,7 +33,7 @@ def given_classes(estimator: Any, classes: Any) -> NDArray[Any]:
         raise NotFittedError(
             f"This {type(estimator).__name__} is not fitted yet: y must have a label, or classes must be given."
         )
-    return np.unique(np.asarray(classes))
+    return read_classes(classes)
 
 
 def present_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:

@@ -10,10 +10,28 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isokern.learners.targets import LARGEST, Weights, is_text
+from isokern.frames import is_missing
+from isokern.learners.targets import LARGEST, LARGEST_WHOLE, Weights, is_text
 from isokern.parts import Part, need, need_array
 
 ClassWeight = dict[Any, float] | str | None
+
+
+def read_classes(classes: ArrayLike) -> NDArray[Any]:
+    """Return all classes of a stream, sorted, as the user gives them."""
+    given = classes if hasattr(classes, "dtype") else np.array(classes, dtype=object)  # else NaN would become text
+    for label in np.ravel(np.asarray(given)).tolist():
+        if is_missing(label):
+            raise ValueError(f"classes must not have missing values; got {label}.")
+    return np.unique(np.asarray(classes))
+
+
+def _are_rounded(labels: NDArray[Any], others: NDArray[Any]) -> bool:
+    """Return whether labels are so large that they could become equal in the type that both arrays have in common."""
+    arrays = [array for array in (labels, others) if array.dtype.kind in "iu" and len(array)]
+    if labels.dtype == others.dtype or np.result_type(labels, others).kind != "f":
+        return False
+    return any(max(abs(int(array.min())), abs(int(array.max()))) >= LARGEST_WHOLE for array in arrays)
 
 
 class Rearrangement(NamedTuple):
@@ -45,7 +63,7 @@ class ClassBook(Part):
     def of(cls, labels: NDArray[Any], classes: ArrayLike | None = None, *, takes_new: bool) -> Self:
         """Return the book of the first rows of a stream; ``classes``, if given, are all there will be."""
         if classes is not None:
-            known, is_open = np.unique(np.asarray(classes)), False
+            known, is_open = read_classes(classes), False
         else:
             known, is_open = np.unique(labels), takes_new
         if not is_open and len(known) < 2:
@@ -60,22 +78,23 @@ class ClassBook(Part):
         """Return the book of all rows of ``fit``; raise unless they have two classes."""
         book = cls.of(labels, takes_new=True)
         if len(book.labels) < 2:
-            raise ValueError(f"y must have at least 2 classes in fit; got only one class, {labels[0]!r}.")
+            raise ValueError(f"y must have at least 2 classes in fit; got only one class, {labels[:1].tolist()[0]!r}.")
         return replace(book, is_open=takes_new)
 
     # -- classes
 
     def meet(self, labels: NDArray[Any], classes: ArrayLike | None = None) -> Self:
         """Return the book with the classes of further rows; ``classes``, if given, must be the known ones."""
-        if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.labels):
-            raise ValueError(f"classes must be the same in every call, {self.labels}; got {np.unique(classes)}.")
+        if classes is not None and not np.array_equal(known := read_classes(classes), self.labels):
+            raise ValueError(f"classes must be the same in every call, {self.labels}; got {known}.")
         self._check_known(labels)
         return self.with_classes(labels) if self.is_open else self
 
     def _check_known(self, labels: NDArray[Any]) -> None:
         """Raise ValueError if labels mix text, dates and numbers, or are new to a closed book."""
         are_dates = [array.dtype.kind in "mM" and array.dtype.kind for array in (labels, self.labels)]
-        if is_text(labels) != is_text(self.labels) or are_dates[0] != are_dates[1]:
+        is_mixed = is_text(labels) != is_text(self.labels) or are_dates[0] != are_dates[1]
+        if is_mixed or _are_rounded(labels, self.labels):
             raise ValueError(f"y must be of the type of the classes {self.labels}; got {labels[:1]}.")
         if self.is_open:
             return

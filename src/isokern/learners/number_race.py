@@ -132,7 +132,8 @@ class NumberRace(BaseRace, NumberScores):
         standard = self.moments.again(targets, weights)
         residuals, units = standard.values(self.model.n_columns, standardised=True)
         differences = (self.leader_scores(rows, []) - residuals) / units
-        return float(np.average(mean_error(differences, steps), weights=standard.weights))
+        counted = standard.weights if standard.weights is not None and standard.weights.any() else None
+        return float(np.average(mean_error(differences, steps), weights=counted))
 
     # -- contract of isokern.parts
 

@@ -63,7 +63,7 @@ def check_class_weight(class_weight: Any) -> None:
         is_known = class_weight in (None, "balanced")
     if not is_known:
         raise ValueError(
-            f'class_weight must be None, "balanced" or a dict of numbers of at least 0; got {class_weight!r}.'
+            f'class_weight must be None, "balanced" or a dict of numbers from 0 to {LARGEST:g}; got {class_weight!r}.'
         )
 
 

@@ -18,6 +18,7 @@ from isokern.frames import is_missing
 Weights = NDArray[np.float64] | None
 
 LARGEST = 1e50  # weights beyond count as this much, so that no product of them overflows
+LARGEST_WHOLE = 2.0**53  # up to which float64 has all whole numbers
 _LARGEST_TARGET = 1e35  # likewise targets, in whose units the weights of a race are, in single precision
 
 
@@ -36,6 +37,7 @@ def read_labels(estimator: object, y: Any, rows: Any) -> NDArray[Any]:
             labels = np.array(labels.tolist())
     if labels.dtype.kind == "f":
         _check_finite(labels)
+        _check_distinct(labels)
     if labels.dtype.kind == "S":
         raise ValueError("y must be numbers or text; got bytes. Decode them first, for example with np.char.decode.")
     check_classification_targets(labels)
@@ -111,12 +113,28 @@ def _column(estimator: object, y: Any, rows: Any) -> NDArray[Any]:
     """Return y as an array of one value per row; raise if these are dates."""
     if y is None:  # the message that scikit-learn's estimator checks expect
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
-    values = column_or_1d(y, warn=True)
+    values = column_or_1d(_with_plain_integers(y), warn=True)
     check_consistent_length(rows, values)
     if values.dtype.kind in "mM":
         cure = "Convert them first, for example with y.astype(str) or y.astype(np.int64)."
         raise ValueError(f"y must be numbers or text; got dates or times ({values.dtype}). {cure}")
     return values.astype(object) if values.dtype.kind == "T" else values  # scikit-learn does not know StringDType
+
+
+def _with_plain_integers(y: Any) -> Any:
+    """Return a column of pandas' nullable integers as an array, if none is missing: scikit-learn would round them."""
+    dtype = getattr(y, "dtype", None)
+    is_nullable = getattr(dtype, "kind", "") in tuple("iu") and hasattr(dtype, "numpy_dtype")
+    return y.to_numpy(dtype=dtype.numpy_dtype) if is_nullable and not y.isna().any() else y  # type: ignore[union-attr]
+
+
+def _check_distinct(labels: NDArray[np.floating[Any]]) -> None:
+    """Raise if labels are so large that float64 may not tell them apart."""
+    is_large = np.abs(labels) >= LARGEST_WHOLE
+    if is_large.any():
+        k = int(np.argmax(is_large))
+        cure = "Give such classes as integers or text; in a file, read the label column as text, or renumber them."
+        raise ValueError(f"y must be below 2^53 if it is not of an integer type; got {labels[k]} in row {k}. {cure}")
 
 
 def _check_objects(labels: NDArray[Any]) -> None:
