@@ -83,7 +83,6 @@ BAD_PARAMETERS = [
         "one or several different numbers between 0 and 1",
         [0, 1.0, (), (0.1, 2), (0.1, 0.1)],
     ),
-    (IKOGDRegressor, "quantiles", '0.5 unless loss="quantile"', [0.2, (0.1, 0.9)]),
     (IKOGDRegressor, "epsilon", "a number of at least 0", [-0.1, np.nan, "small", None]),
     (IKSVC, "C", '"auto" or a positive number', [0.0, np.inf, "1"]),
     (IKSVC, "linear", 'True, False or "auto"', ["yes", None]),

@@ -499,8 +499,6 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         self._check_shared_parameters(REGRESSOR_LOSSES)
         check_non_negative(self, "epsilon")
         check_quantiles(self.quantiles)
-        if self.loss != "quantile" and self.quantiles != 0.5:
-            raise ValueError(f'quantiles must be 0.5 unless loss="quantile"; got {self.quantiles!r}.')
 
     def check(self) -> None:
         """Raise ValueError if the learned state does not match the kernel; see :mod:`isokern.parts`."""
