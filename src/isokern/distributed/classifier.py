@@ -47,9 +47,9 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator[IKOGDClassifier]):
 
     Parameters
     ----------
-    partitioning, n_partitionings, n_cells, max_depth, scale, categorical_features, kernel, device
+    partitioning, n_partitionings, n_cells, max_depth, n_scales, scale, categorical_features, kernel, device
         See :class:`isokern.IKOGDClassifier`. The map splits all columns alike.
-    schedule, learning_rate, shrinkage, class_weight, random_state
+    linear, schedule, learning_rate, shrinkage, class_weight, max_model_size, random_state
         See :class:`isokern.IKOGDClassifier`.
     loss : {"squared_hinge", "logistic", "hinge"}, default="squared_hinge"
         Loss function. "hinge" is not smooth, so L-BFGS is skipped.
@@ -71,6 +71,8 @@ class DaskIKOGDClassifier(ClassifierMixin, RemoteEstimator[IKOGDClassifier]):
         The classes of all partitions in the first call, sorted.
     kernel_ : IsolationKernel
         The map.
+    selection_ : dict or None
+        The race, see :class:`isokern.IKOGDClassifier`.
     n_features_in_ : int
         Number of columns.
     n_rows_ : int

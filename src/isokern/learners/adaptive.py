@@ -57,6 +57,12 @@ class AdaptiveIKClassifier(Renewing, IKOGDClassifier):
         Classes seen so far, sorted.
     selection_ : dict
         The experts: ``candidates``, their recent ``errors``, those still ``running``, and the ``leader``.
+    error_ : float
+        Mean error of the leading expert before learning, over all rows so far.
+    n_drifts_ : int
+        How often the error of the leading expert was found to have risen.
+    drifts_ : ndarray of int
+        Numbers of rows after which it was; at most the latest 64.
     n_rows_seen_ : int
         Number of rows learned so far.
     n_features_in_ : int
@@ -135,6 +141,12 @@ class AdaptiveIKRegressor(Renewing, IKOGDRegressor):
     ----------
     selection_ : dict
         The experts: ``candidates``, their recent ``errors``, those still ``running``, and the ``leader``.
+    error_ : float
+        Mean error of the leading expert before learning, over all rows so far.
+    n_drifts_ : int
+        How often the error of the leading expert was found to have risen.
+    drifts_ : ndarray of int
+        Numbers of rows after which it was; at most the latest 64.
     n_rows_seen_ : int
         Number of rows learned so far.
     n_features_in_ : int

@@ -29,7 +29,7 @@ from isokern.learners.parameters import check_class_weight
 from isokern.learners.race import Race
 from isokern.learners.row_answers import ClassAnswers, labelled_runs
 from isokern.learners.steps import CLASSIFIER_LOSSES, Steps
-from isokern.learners.targets import Weights, pass_orders, read_all_weights, read_labels, read_weights
+from isokern.learners.targets import Weights, mean_weights, pass_orders, read_all_weights, read_labels, read_weights
 from isokern.learners.warm_up import Batch, WarmUp
 from isokern.parts import need
 from isokern.progress import Bar
@@ -470,10 +470,7 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         with self._pass("first pass", n) as bar:
             for part in self._raced(first, *self._mean_weights(labels, weights)):
                 self._learn_in_order(batch, part, bar=bar)
-        n_further = (self.n_passes - 1) * (LINEAR_PASSES if self._is_linear else 1)
-        for k, order in enumerate(pass_orders(n, n_further, rng, shuffle=self.shuffle), start=2):
-            with self._pass(f"pass {k} of {n_further + 1}", n) as bar:
-                self._learn_in_order(batch, np.arange(n)[order], is_new=False, bar=bar)
+        self._learn_again(batch, (self.n_passes - 1) * (LINEAR_PASSES if self._is_linear else 1), rng)
 
     def fit_mapped(
         self, kernel: IsolationKernel, cells: Any, labels: NDArray[Any], weights: Weights, rng: np.random.RandomState
@@ -487,9 +484,7 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         book = self.learned_.book
         numbers = book.numbers(labels)
         factors = book.counting(numbers).class_factors(self.class_weight)[numbers]
-        factors = factors if weights is None else factors * weights
-        mean = max(float(factors.mean()), np.finfo(np.float64).tiny)
-        return mean, float(((factors / mean) ** 2).mean()) * mean
+        return mean_weights(factors if weights is None else factors * weights)
 
     def _learn(
         self,

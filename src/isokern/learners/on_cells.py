@@ -29,6 +29,7 @@ from isokern.learners.kernel_source import REFITTED, KernelSource, check_same_ma
 from isokern.learners.linear_term import NO_LINEAR_TERM, LinearTerm
 from isokern.learners.parameters import check_flag, check_n_initial
 from isokern.learners.steps import check_cell_steps, is_open
+from isokern.learners.targets import pass_orders
 from isokern.learners.warm_up import Batch, WarmUp
 from isokern.notebooks import repr_html, repr_mimebundle
 from isokern.parts import need
@@ -64,6 +65,7 @@ class OnCells:
     linear: bool | str
     max_model_size: int | None
     growth: bool
+    shuffle: bool
     n_initial: int | None
     n_jobs: int | None
     verbose: int
@@ -120,6 +122,13 @@ class OnCells:
 
         for block in ahead(fetched(), len(parts), n_threads(self.n_jobs)):
             self._learn(*block, **how)
+
+    def _learn_again(self, batch: Batch, n_passes: int, rng: np.random.RandomState) -> None:
+        """Make further passes over all rows."""
+        n = len(batch.targets)
+        for k, order in enumerate(pass_orders(n, n_passes, rng, shuffle=self.shuffle), start=2):
+            with self._pass(f"pass {k} of {n_passes + 1}", n) as bar:
+                self._learn_in_order(batch, np.arange(n)[order], is_new=False, bar=bar)
 
     @contextmanager
     def _pass(self, name: str, n: int) -> Iterator[Bar]:

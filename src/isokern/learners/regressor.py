@@ -28,6 +28,7 @@ from isokern.learners.row_answers import labelled_runs
 from isokern.learners.steps import REGRESSOR_LOSSES, Steps, quantiles_of
 from isokern.learners.targets import (
     Weights,
+    mean_weights,
     pass_orders,
     read_all_weights,
     read_numbers,
@@ -373,14 +374,11 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         first = np.arange(n)[next(pass_orders(n, 1, rng, shuffle=self.shuffle))]
         learned, held = first[: n - n_held], first[n - n_held :]
         with self._pass("first pass", len(learned)) as bar:
-            for part in self._raced(learned, *_mean_weights(weights)):
+            for part in self._raced(learned, *((1.0, 1.0) if weights is None else mean_weights(weights))):
                 self._learn_in_order(batch, part, bar=bar)
         if n_held:
             self._learn_while_better(batch, learned, held, rng)
-        n_further = 0 if self.n_passes == "auto" else int(self.n_passes) - 1
-        for k, order in enumerate(pass_orders(n, n_further, rng, shuffle=self.shuffle), start=2):
-            with self._pass(f"pass {k} of {n_further + 1}", n) as bar:
-                self._learn_in_order(batch, np.arange(n)[order], is_new=False, bar=bar)
+        self._learn_again(batch, 0 if self.n_passes == "auto" else int(self.n_passes) - 1, rng)
 
     def fit_mapped(
         self, kernel: IsolationKernel, cells: Any, targets: Any, weights: Weights, rng: np.random.RandomState
@@ -512,14 +510,6 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
 def _n_held(n: int) -> int:
     """Return how many of n rows tell when to stop: a tenth, more of few rows."""
     return min(max(n // 10, 200), n // 4, 10_000)
-
-
-def _mean_weights(weights: Weights) -> tuple[float, float]:
-    """Return the mean weight of rows, and that in which each row counts by its weight."""
-    if weights is None:
-        return 1.0, 1.0
-    mean = max(float(weights.mean()), np.finfo(np.float64).tiny)
-    return mean, float(((weights / mean) ** 2).mean()) * mean
 
 
 def _quantiles(targets: NDArray[np.float64], weights: Weights, quantiles: tuple[float, ...]) -> NDArray[np.float64]:

@@ -90,6 +90,12 @@ def some(weights: Weights, which: Any) -> Weights:
     return None if weights is None else weights[which]
 
 
+def mean_weights(weights: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the mean weight of rows, and that in which each row counts by its weight."""
+    mean = max(float(weights.mean()), np.finfo(np.float64).tiny)
+    return mean, float(((weights / mean) ** 2).mean()) * mean
+
+
 def pass_orders(n: int, n_passes: int, rng: np.random.RandomState, *, shuffle: bool) -> Iterator[Any]:
     """Yield the order of n rows in each pass."""
     for _ in range(n_passes):
