@@ -32,7 +32,7 @@ def folder(tmp_path_factory):
     """Return a folder with small data sets and a stand-in."""
     # On a busy machine the threads of matrix products wait for each other longer than they work.
     with pytest.MonkeyPatch.context() as patch, threadpool_limits(1, user_api="blas"):
-        yield write_tiny(patch, tmp_path_factory.mktemp("data"), "a9a", "covertype", "rcv1-subset")
+        yield write_tiny(patch, tmp_path_factory.mktemp("data"), "a9a", "covertype", "ijcnn1", "rcv1-subset")
 
 
 @pytest.fixture

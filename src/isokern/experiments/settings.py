@@ -87,7 +87,7 @@ ADARAKER_QUICK_COLUMNS = 1_000_000  # with more, its orthogonal directions alone
 
 # -- effect-of-t
 # The paper's two, generated rows of their size, and two that may replace them.
-EFFECT_OF_T_DATASETS = ("epsilon", "smallNORB", "epsilon-generated", "smallNORB-generated", "mnist", "covertype")
+EFFECT_OF_T_DATASETS = ("epsilon", "smallNORB", "epsilon-generated", "smallNORB-generated", "mnist", "ijcnn1")
 EFFECT_OF_T_CELLS = 8
 EFFECT_OF_T_SIZES = {"quick": (100, 200, 500, 1_000), "full": (100, 200, 500, 1_000, 2_000, 5_000, 10_000)}
 

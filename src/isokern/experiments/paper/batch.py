@@ -248,7 +248,7 @@ EFFECT_OF_T = Experiment(
         f"psi = {settings.EFFECT_OF_T_CELLS}, except for NOGD with lambda from the data. NOGD's rank is "
         f"{settings.RANK} b. Trained once and tested once.",
         "The paper's figure has epsilon and smallNORB. Generated rows of their size show the times; mnist and "
-        "covertype are added for the accuracy.",
+        "ijcnn1 are added for the accuracy.",
         "Until it has b support vectors, NOGD is OGD. Where a larger b takes less time, it never had as many.",
     ),
 )
