@@ -378,7 +378,8 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
                 self._learn_in_order(batch, part, bar=bar)
         if n_held:
             self._learn_while_better(batch, learned, held, rng)
-        self._learn_again(batch, 0 if self.n_passes == "auto" else int(self.n_passes) - 1, rng)
+        n_further = int(n_held > 0) if self.n_passes == "auto" else int(self.n_passes) - 1
+        self._learn_again(batch, n_further, rng)  # in which held-out rows are mixed with all others
 
     def fit_mapped(
         self, kernel: IsolationKernel, cells: Any, targets: Any, weights: Weights, rng: np.random.RandomState
@@ -389,7 +390,7 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
         self._learn_passes(cells, outputs, weights, rng)
 
     def _learn_while_better(self, batch: Batch, learned: Any, held: Any, rng: np.random.RandomState) -> None:
-        """Learn rows again, as long as that lowers the error on rows held out; then learn these, and all once more."""
+        """Learn rows again, as long as that lowers the error on rows held out; then learn these."""
         steps, test, n_stale = Steps.of(self), batch.some(held), 0
         least, best = self.learned_.error(*test, steps), self.learned_.snapshot()
         most = min(_MOST_PASSES, max(_FEWEST_PASSES, _ROWS_OF_ALL_PASSES // len(learned)))
@@ -406,9 +407,6 @@ class IKOGDRegressor(OnCells, RegressorMixin, BaseEstimator):
                 break
         commit(self, learned_=best)
         self._learn_in_order(batch, held)
-        everything = np.concatenate([learned, held])
-        (order,) = pass_orders(len(everything), 1, rng, shuffle=self.shuffle)
-        self._learn_in_order(batch, everything[order], is_new=False)
 
     def _learn(
         self,
