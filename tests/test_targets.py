@@ -136,3 +136,10 @@ def test_classes_must_not_be_missing(learner, classes):
     X, _ = large_labels()
     with pytest.raises(ValueError, match=r"^classes must not have missing values"):
         learner().partial_fit(X, np.resize([0, 1], len(X)), classes=classes)
+
+
+@pytest.mark.parametrize("learner", [IKOGDClassifier, IKSVC, OGDClassifier])
+def test_class_weights_for_none_of_the_classes_are_an_error(learner):
+    X, y = large_labels()
+    with pytest.raises(ValueError, match=r"class_weight must have classes of y|are not in class_weight"):
+        learner(class_weight={"a": 2.0}).fit(X, y)

@@ -74,11 +74,13 @@ class ClassBook(Part):
         return book
 
     @classmethod
-    def of_all(cls, labels: NDArray[Any], *, takes_new: bool) -> Self:
-        """Return the book of all rows of ``fit``; raise unless they have two classes."""
+    def of_all(cls, labels: NDArray[Any], *, takes_new: bool, class_weight: ClassWeight = None) -> Self:
+        """Return the book of all rows of ``fit``; raise unless they have two classes, one of them with a weight."""
         book = cls.of(labels, takes_new=True)
         if len(book.labels) < 2:
             raise ValueError(f"y must have at least 2 classes in fit; got only one class, {labels[:1].tolist()[0]!r}.")
+        if isinstance(class_weight, dict) and class_weight and class_weight.keys().isdisjoint(book.labels.tolist()):
+            raise ValueError(f"class_weight must have classes of y, {book.labels}; got only {list(class_weight)}.")
         return replace(book, is_open=takes_new)
 
     # -- classes

@@ -262,7 +262,8 @@ class IKOGDClassifier(OnCells, ClassifierMixin, BaseEstimator):
         table = read_rows(self, X, reset=True, kernel=KernelSource(self).kernel)
         labels, weights = read_labels(self, y, table), read_all_weights(sample_weight, table)
         rng = check_random_state(self.random_state)
-        self._begin_on(table, labels, ClassBook.of_all(labels, takes_new=True), rng, fade=1.0)
+        book = ClassBook.of_all(labels, takes_new=True, class_weight=self.class_weight)
+        self._begin_on(table, labels, book, rng, fade=1.0)
         self._learn_passes(self._mapped(table), labels, weights, rng)
         return self
 

@@ -53,7 +53,8 @@ class RivalClassifier(ClassifierMixin, BaseEstimator):
         table = read_rows(self, X, reset=True)
         labels, weights = read_labels(self, y, table), read_all_weights(sample_weight, table)
         rng = check_random_state(self.random_state)
-        self._begin(ClassBook.of_all(labels, takes_new=False), table, rng)
+        book = ClassBook.of_all(labels, takes_new=False, class_weight=self.class_weight)
+        self._begin(book, table, rng)
         rows = self._mapped(table)
         for k, order in enumerate(pass_orders(len(labels), self.n_passes, rng, shuffle=self.shuffle)):
             self._learn(rows[order], labels[order], some(weights, order), is_new=k == 0)
