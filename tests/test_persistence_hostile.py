@@ -395,9 +395,8 @@ def test_names_and_types_must_be_one_per_column(attribute, names, path):
     assert_refused(path, f"{attribute} must ")
 
 
-@pytest.mark.parametrize(
-    ("n_columns", "n_first"), [(4096, 1), (32_768, 20_000)]
-)  # the first row tells how to store all
+# The first row decides how all are stored.
+@pytest.mark.parametrize(("n_columns", "n_first"), [(4096, 1), (32_768, 20_000)])
 def test_support_vectors_do_not_take_absurd_memory(n_columns, n_first):
     first = sparse.csr_array(np.ones((1, n_first)))
     first.resize((1, n_columns))

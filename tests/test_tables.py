@@ -484,7 +484,7 @@ def test_parquet_from_standard_input_is_an_error():
 def test_decimal_commas_are_found_and_kept_to_the_end_of_a_file(tmp_path):
     rows = [(k / 8, k % 3, "ab"[k % 2]) for k in range(400)]
     path = tmp_path / "commas.csv"
-    path.write_text("x;n;label\n" + "".join(f"{x:.4f};{n};{label}\n" for x, n, label in rows).replace(".", ","))
+    path.write_text("x;n;label\n" + "".join(f"{x:g};{n};{label}\n" for x, n, label in rows).replace(".", ","))
     X, y = read_csv(path, label="label")
     assert X.tolist() == [[x, n] for x, n, _ in rows]
     assert y.tolist() == [label for *_, label in rows]

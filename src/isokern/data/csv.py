@@ -21,7 +21,7 @@ MISSING = (
     *("", " ", "NA", "N/A", "n/a", "#NA", "#N/A", "#N/A N/A", "NULL", "null", "NaN", "nan", "-NaN", "-nan"),
     *("1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 )
-_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+(?:[eE][-+]?\d+)?")
+_NUMBER_WITH_COMMA = re.compile(r"[-+]?\d+(?:,\d+)?(?:[eE][-+]?\d+)?")
 _QUOTED_WORD = re.compile(b'"(?:' + b"|".join(re.escape(word.encode()) for word in MISSING if word) + b')"')
 
 
@@ -111,7 +111,7 @@ class Reader:
         return {name: self._type_of(name, inferred[name], text) for name in wanted}
 
     def _has_decimal_commas(self, text: bytes, wanted: list[str]) -> bool:
-        """Return whether all values of a column that may hold numbers have a comma between digits."""
+        """Return whether all values of a column that may hold numbers are digits, some with a comma between them."""
         import pyarrow
 
         may_be_numbers = [name for name in wanted if self._options.told(name) != "text"]
@@ -119,7 +119,7 @@ class Reader:
             return False
         table = self._columns(text, dict.fromkeys(may_be_numbers, pyarrow.string()))
         columns = (column.drop_null().to_pylist() for column in table.columns)
-        return any(column and all(map(_DECIMAL_COMMA.fullmatch, column)) for column in columns)
+        return any("," in "".join(column) and all(map(_NUMBER_WITH_COMMA.fullmatch, column)) for column in columns)
 
     def _inferred(self, text: bytes, wanted: list[str]) -> dict[str, Any]:
         """Return the types that pyarrow infers; without rows, null."""

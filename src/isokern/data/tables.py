@@ -58,7 +58,8 @@ def read_csv(
     separator : str, default=None
         The character between fields. None means a tab if the file's name has the suffix .tsv; else the one of comma,
         semicolon, tab and vertical bar that cuts the first 20 lines into equally many fields, and into the most. If it
-        is not a comma and all first values of a column are like "0,5", numbers have decimal commas.
+        is not a comma and all first values of a column are like "0,5" or "2", some with a comma, numbers have decimal
+        commas.
     header : bool, default=True
         Whether the first line names the columns. If not, their names are their positions: "0", "1", ...
     sparse : bool, default=False

@@ -130,7 +130,7 @@ def _column(estimator: object, y: Any, rows: Any) -> NDArray[Any]:
 def _with_plain_integers(y: Any) -> Any:
     """Return a column of pandas' nullable integers as an array, if none is missing: scikit-learn would round them."""
     dtype = getattr(y, "dtype", None)
-    is_nullable = getattr(dtype, "kind", "") in tuple("iu") and hasattr(dtype, "numpy_dtype")
+    is_nullable = getattr(dtype, "kind", "") in ("i", "u") and hasattr(dtype, "numpy_dtype")
     return y.to_numpy(dtype=dtype.numpy_dtype) if is_nullable and not y.isna().any() else y  # type: ignore[union-attr]
 
 
