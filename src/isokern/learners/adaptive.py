@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import _num_samples
 
 from isokern.checks import all_or_nothing
 from isokern.learners.classes import ClassBook
@@ -117,7 +115,7 @@ class AdaptiveIKClassifier(Renewing, IKOGDClassifier):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, then learn the rows in order, in one pass; see :meth:`IKOGDClassifier.fit`."""
         self.check_parameters()
-        read_all_weights(sample_weight, np.empty(_num_samples(X)))
+        read_all_weights(sample_weight, X)
         self._forget()
         self.partial_fit(X, y, sample_weight=sample_weight)
         ClassBook.of_all(self.classes_, takes_new=True)  # raises unless there are two
@@ -195,6 +193,6 @@ class AdaptiveIKRegressor(Renewing, IKOGDRegressor):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, then learn the rows in order, in one pass; see :meth:`IKOGDRegressor.fit`."""
         self.check_parameters()
-        read_all_weights(sample_weight, np.empty(_num_samples(X)))
+        read_all_weights(sample_weight, X)
         self._forget()
         return self.partial_fit(X, y, sample_weight=sample_weight)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length
+from sklearn.utils.validation import _num_samples, check_consistent_length
 
 from isokern.frames import is_missing
 
@@ -71,9 +71,9 @@ def read_weights(sample_weight: Any, rows: Any) -> Weights:
     if sample_weight is None:
         return None
     how: Any = {"dtype": np.float64, "ensure_2d": False, "ensure_non_negative": True, "input_name": "sample_weight"}
-    weights = check_array(sample_weight, **how)
-    if weights.shape != (rows.shape[0],):
-        raise ValueError(f"sample_weight must have the shape ({rows.shape[0]},); got {weights.shape}.")
+    weights, n = check_array(sample_weight, **how), _num_samples(rows)
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight must have the shape ({n},); got {weights.shape}.")
     return np.ascontiguousarray(np.minimum(weights, LARGEST))
 
 
