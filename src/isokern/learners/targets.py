@@ -18,8 +18,8 @@ from isokern.frames import is_missing
 Weights = NDArray[np.float64] | None
 
 LARGEST = 1e50  # weights beyond count as this much, so that no product of them overflows
-LARGEST_WHOLE = 2.0**53  # up to which float64 has all whole numbers
-_LARGEST_TARGET = 1e35  # likewise targets, in whose units the weights of a race are, in single precision
+_LARGEST_TARGET = 1e35  # targets beyond likewise; the weights of a race, in single precision, have their units
+LARGEST_WHOLE = 2.0**53  # below it, float64 tells all whole numbers apart
 
 
 def read_labels(estimator: object, y: Any, rows: Any) -> NDArray[Any]:
@@ -78,7 +78,7 @@ def read_weights(sample_weight: Any, rows: Any) -> Weights:
 
 
 def read_all_weights(sample_weight: Any, rows: Any) -> Weights:
-    """Return the weights of all rows there are as float64, or None; raise if all are 0."""
+    """Return the weights of the rows of ``fit`` as float64, or None; raise if all are 0."""
     weights = read_weights(sample_weight, rows)
     if weights is not None and not weights.any():
         raise ValueError(f"sample_weight must not be zero for all rows; got {len(weights)} zeros.")
